@@ -1,0 +1,137 @@
+//! Items: the visible things of a transcript. A later item with the same id replaces the earlier.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::ErrorInfo;
+use crate::id::{CallId, ItemId, TurnNumber};
+use crate::model::Thinking;
+use crate::tool::ToolResult;
+
+/// One thing in the transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Item {
+    /// Stable within the execution.
+    pub id: ItemId,
+    /// The turn it belongs to.
+    pub turn: TurnNumber,
+    /// What it is.
+    #[serde(flatten)]
+    pub body: ItemBody,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ItemBody {
+    /// Words of the user: a prompt, or a steering message while a turn runs.
+    UserMessage {
+        /// Exactly what was sent.
+        text: String,
+        /// Sent while the turn was running.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        steer: bool,
+    },
+    /// Words of the model.
+    AssistantMessage {
+        /// Markdown.
+        text: String,
+        /// The stream broke or was stopped before its end.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        incomplete: bool,
+    },
+    /// Reasoning the provider showed.
+    Thinking(Thinking),
+    /// A tool call and, once it ended, its result.
+    ToolCall(ToolCallItem),
+    /// Something the runtime tells the model and the user (an interruption, an unknown outcome).
+    Notice {
+        /// One or a few sentences.
+        text: String,
+    },
+}
+
+/// Where a tool call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallStatus {
+    /// Asked for by the model, not begun.
+    Waiting,
+    /// Waits for a human decision.
+    Asking,
+    /// Under way.
+    Running,
+    /// Ended well.
+    Done,
+    /// Ended with an error.
+    Failed,
+    /// Not begun: a rule, a mode or a person said no.
+    Denied,
+    /// Stopped before its end.
+    Cancelled,
+    /// Begun, and its end was never recorded. Never replayed.
+    Unknown,
+}
+
+impl ToolCallStatus {
+    /// True once nothing more will happen to the call.
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Asking | Self::Running)
+    }
+}
+
+/// A tool call in the transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallItem {
+    /// Our id of the call.
+    pub call: CallId,
+    /// Name of the tool as the model wrote it.
+    pub tool: String,
+    /// Arguments as the model wrote them; a string if they were no JSON.
+    pub arguments: Value,
+    /// Where it stands.
+    pub status: ToolCallStatus,
+    /// What to show beside the name, one line (a path, a command, a pattern).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// What to show at the right once it ended, one short phrase (`120 lines`, `exit 1`).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// What the model reads. Present once the call is final.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+    /// Files the call changed, in the order of the changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<FileChange>,
+    /// Exit status of the program, if the tool ran one that ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Wall time in milliseconds, once it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    /// Why it failed or was denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorInfo>,
+}
+
+/// One file that a call changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChange {
+    /// Path as shown: relative to the workspace root if inside it, else absolute.
+    pub path: String,
+    /// SHA-256 of the bytes before, hexadecimal; absent if the file was not there. The bytes are
+    /// kept under this name in the session's snapshot folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// SHA-256 of the bytes after; absent if the file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Lines added.
+    pub added: u32,
+    /// Lines removed.
+    pub removed: u32,
+    /// Unified diff with three lines of context, cut at a bound that the text itself states.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
+}

@@ -1,0 +1,39 @@
+//! The vocabulary of Loom: ids, commands in, events out, items, messages, usage, money and
+//! error codes. Everything here is data that several floors share; nothing here does I/O.
+//!
+//! What is serialized here is a public contract. The JSON Schema of the event stream is generated
+//! from these types (`cargo xtask schema`) and old streams stay readable (`golden` test).
+
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod item;
+pub mod message;
+pub mod model;
+pub mod money;
+pub mod permission;
+pub mod session;
+pub mod time;
+pub mod tool;
+
+pub use command::Command;
+pub use error::{ErrorCode, ErrorInfo};
+pub use event::{AgentEvent, Envelope};
+pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
+pub use item::{FileChange, Item, ItemBody, ToolCallItem, ToolCallStatus};
+pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
+pub use model::{
+    Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelInfo, ModelRequest, StopReason,
+    Thinking,
+};
+pub use money::{Cost, Money, Usage};
+pub use permission::{
+    Approval, Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, RuleSet, Subject,
+};
+pub use session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
+pub use time::{At, BoxFuture, Clock};
+pub use tool::{ToolClass, ToolResult, ToolSpec};
+
+/// Version of the event vocabulary, the `v` of every event.
+pub const VERSION: u32 = 1;

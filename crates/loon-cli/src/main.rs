@@ -1,0 +1,2 @@
+//! The `loon` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Model wire formats, streams, catalog and prices. Does not know what a tool means.

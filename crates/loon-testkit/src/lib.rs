@@ -1,0 +1,1 @@
+//! Loopback model servers, temporary repositories and a terminal harness for tests.
