@@ -1,1 +1,19 @@
-//! The native tools, one a file, and the one write path for files. Knows no session and decides no permission.
+//! The native tools, one a file, and the one write path for files.
+//!
+//! A tool declares what a call would touch ([`NativeTool::subjects`]) and makes the call; whether
+//! it may is the gate's business. This crate knows no session.
+
+mod native;
+pub mod workspace;
+
+pub use native::NativeTool;
+pub use workspace::Workspace;
+
+use std::sync::Arc;
+
+use loon_kernel::Tool;
+
+/// All native tools over one workspace, in the stable order in which models are told of them.
+pub fn native_tools(_workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
+}

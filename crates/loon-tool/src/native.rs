@@ -1,0 +1,157 @@
+//! What all native tools share: typed arguments, a derived schema, and the adapter that makes one
+//! a [`Tool`] behind the gate.
+
+use std::time::Duration;
+
+use loon_api::{BoxFuture, Subject, ToolClass, ToolSpec};
+use loon_kernel::{Admitted, EffectContext, Tool, ToolOutput};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A native tool: a file of its own, with a Rust type for its arguments.
+pub trait NativeTool: Send + Sync + 'static {
+    /// The arguments. Doc comments become the descriptions the model reads: keep them short.
+    type Args: DeserializeOwned + JsonSchema + Send + Sync;
+
+    /// Name the model calls it by.
+    const NAME: &'static str;
+    /// What it does and when to use it, in one to three short sentences.
+    const DESCRIPTION: &'static str;
+    /// What it does to the world.
+    const CLASS: ToolClass;
+
+    /// What to show beside the name, one line.
+    fn title(&self, args: &Self::Args) -> String;
+
+    /// What the call would touch. The error is what the model reads.
+    fn subjects(&self, args: &Self::Args) -> Result<Vec<Subject>, String>;
+
+    /// A unified diff for the human who is asked.
+    fn preview(&self, _args: &Self::Args) -> Option<String> {
+        None
+    }
+
+    /// How long it may take.
+    fn timeout(&self, _args: &Self::Args) -> Option<Duration> {
+        None
+    }
+
+    /// Makes the call.
+    fn run(
+        &self,
+        args: Self::Args,
+        cx: &EffectContext,
+    ) -> impl Future<Output = ToolOutput> + Send;
+}
+
+/// Puts a native tool behind the gate's port.
+pub(crate) struct Native<T> {
+    tool: T,
+    spec: ToolSpec,
+}
+
+impl<T: NativeTool> Native<T> {
+    pub(crate) fn new(tool: T) -> Self {
+        let spec = ToolSpec {
+            name: T::NAME.to_owned(),
+            description: T::DESCRIPTION.to_owned(),
+            parameters: parameters::<T::Args>(),
+            class: T::CLASS,
+        };
+        Self { tool, spec }
+    }
+}
+
+fn parse<T: NativeTool>(arguments: &Value) -> Result<T::Args, String> {
+    if let Value::String(raw) = arguments {
+        return Err(format!("The arguments of {} are not valid JSON: {raw}", T::NAME));
+    }
+    serde_json::from_value(arguments.clone())
+        .map_err(|error| format!("Wrong arguments for {}: {error}.", T::NAME))
+}
+
+impl<T: NativeTool> Tool for Native<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, arguments: &Value) -> String {
+        parse::<T>(arguments).map(|args| self.tool.title(&args)).unwrap_or_default()
+    }
+
+    fn subjects(&self, arguments: &Value) -> Result<Vec<Subject>, String> {
+        self.tool.subjects(&parse::<T>(arguments)?)
+    }
+
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        self.tool.preview(&parse::<T>(arguments).ok()?)
+    }
+
+    fn timeout(&self, arguments: &Value) -> Option<Duration> {
+        self.tool.timeout(&parse::<T>(arguments).ok()?)
+    }
+
+    fn run<'a>(
+        &'a self,
+        admitted: Admitted,
+        arguments: &'a Value,
+        cx: &'a EffectContext,
+    ) -> BoxFuture<'a, ToolOutput> {
+        drop(admitted);
+        Box::pin(async move {
+            match parse::<T>(arguments) {
+                Ok(args) => self.tool.run(args, cx).await,
+                Err(text) => ToolOutput::error(text),
+            }
+        })
+    }
+}
+
+/// The schema of `A` without what costs tokens and tells the model nothing: dialect, titles, number
+/// formats, null alternatives of optional members.
+fn parameters<A: JsonSchema>() -> Value {
+    let mut generator = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut schema = generator.root_schema_for::<A>().to_value();
+    slim(&mut schema);
+    if let Value::Object(map) = &mut schema {
+        map.remove("description");
+        map.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    schema
+}
+
+fn slim(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    for noise in ["$schema", "title", "format", "minimum", "default"] {
+        map.remove(noise);
+    }
+    if let Some(Value::Array(types)) = map.get("type")
+        && let [one, null] = types.as_slice()
+        && null == "null"
+    {
+        let one = one.clone();
+        map.insert("type".to_owned(), one);
+    }
+    if let Some(Value::Array(variants)) = map.get("anyOf")
+        && let [one, null] = variants.as_slice()
+        && null.get("type").is_some_and(|kind| kind == "null")
+        && let Value::Object(inner) = one.clone()
+    {
+        map.remove("anyOf");
+        for (key, value) in inner {
+            map.entry(key).or_insert(value);
+        }
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        properties.values_mut().for_each(slim);
+    }
+    if let Some(items) = map.get_mut("items") {
+        slim(items);
+    }
+}

@@ -1,0 +1,66 @@
+//! The folder a session works in: how its paths are resolved and shown.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder a session works in. Shared by all its tools.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    snapshots: PathBuf,
+}
+
+impl Workspace {
+    /// A workspace at `root` (absolute, existing), whose pre-images of changed files are kept in
+    /// the folder `snapshots`, made when first needed.
+    pub fn new(root: &Path, snapshots: PathBuf) -> std::io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { root: root.canonicalize()?, snapshots }))
+    }
+
+    /// The root, absolute and without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Folder for pre-images of changed files.
+    pub fn snapshots(&self) -> &Path {
+        &self.snapshots
+    }
+
+    /// Resolves a path that the model wrote: relative to the root, `.` and `..` taken out, links of
+    /// the part that exists followed. The result is absolute; the file need not exist.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        resolve_links(&self.root.join(path))
+    }
+
+    /// A path as shown: relative to the root if inside, else absolute.
+    pub fn display(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.root) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inside) => inside.to_string_lossy().into_owned(),
+            Err(_) => path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// Follows links component by component, so that `link/..` means what the kernel means by it; what
+/// does not exist is kept as written.
+fn resolve_links(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::RootDir | Component::Prefix(_) => resolved.push(component.as_os_str()),
+            Component::Normal(name) => {
+                resolved.push(name);
+                if let Ok(real) = resolved.canonicalize() {
+                    resolved = real;
+                }
+            }
+        }
+    }
+    resolved
+}
