@@ -90,4 +90,6 @@ pub enum Command {
     ListModels,
     /// End the session's process in good order. The session itself stays.
     Close,
+    /// A signal asks the process to end: stop the turn, then close with outcome `terminated`.
+    Terminate,
 }

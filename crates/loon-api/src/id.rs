@@ -77,7 +77,7 @@ macro_rules! text_id {
 
 text_id! {
     /// A visible thing in the transcript. Items are upserts: a later item with the same id
-    /// replaces the earlier one. Form `TURN.STEP.INDEX`, or `TURN.uN` for the user's words.
+    /// replaces the earlier one. Made of turn, step, kind and index; front ends treat it as opaque.
     ItemId
 }
 
@@ -111,9 +111,24 @@ impl CallId {
 }
 
 impl ItemId {
-    /// The `index`-th item that step `step` of turn `turn` produced.
-    pub fn of(turn: TurnNumber, step: u32, index: u32) -> Self {
-        Self(format!("{turn}.{step}.{index}"))
+    /// The `index`-th text of the answer of step `step` of turn `turn`.
+    pub fn text(turn: TurnNumber, step: u32, index: u32) -> Self {
+        Self(format!("{turn}.{step}.m{index}"))
+    }
+
+    /// The `index`-th piece of reasoning of that answer.
+    pub fn thinking(turn: TurnNumber, step: u32, index: u32) -> Self {
+        Self(format!("{turn}.{step}.k{index}"))
+    }
+
+    /// The `index`-th tool call of that answer.
+    pub fn call(turn: TurnNumber, step: u32, index: u32) -> Self {
+        Self(format!("{turn}.{step}.c{index}"))
+    }
+
+    /// The `index`-th notice of the runtime in turn `turn`.
+    pub fn notice(turn: TurnNumber, index: u32) -> Self {
+        Self(format!("{turn}.n{index}"))
     }
 
     /// The `index`-th message of the user in turn `turn`; 0 is the prompt, later ones steer.
