@@ -1,0 +1,57 @@
+//! What can be known of a repository from its files alone, without starting Git.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Name of the branch that is checked out where `cwd` lies: also of a linked worktree, and of a
+/// branch without a commit. `None` outside a repository and when no branch is checked out.
+pub fn branch(cwd: &Path) -> Option<String> {
+    let head = std::fs::read_to_string(GitDirs::find(cwd)?.own.join("HEAD")).ok()?;
+    let name = head.strip_prefix("ref:")?.trim().strip_prefix("refs/heads/")?;
+    // What repositories write that keep their references in a table of their own.
+    (name != ".invalid").then(|| name.to_owned())
+}
+
+/// Folders in which Git keeps a worktree's state.
+pub(super) struct GitDirs {
+    /// Of the worktree: `HEAD`, index.
+    own: PathBuf,
+    /// Of the repository: settings, objects.
+    common: PathBuf,
+}
+
+impl GitDirs {
+    /// Looks in `cwd` and upwards.
+    pub(super) fn find(cwd: &Path) -> Option<Self> {
+        let own = cwd.ancestors().find_map(|folder| {
+            let entry = folder.join(".git");
+            if entry.join("HEAD").is_file() {
+                return Some(entry);
+            }
+            let pointer = std::fs::read(&entry).ok()?;
+            Some(folder.join(path_line(pointer.strip_prefix(b"gitdir:")?)))
+        })?;
+        let common = match std::fs::read(own.join("commondir")) {
+            Ok(pointer) => own.join(path_line(&pointer)),
+            Err(_) => own.clone(),
+        };
+        Some(Self { own, common })
+    }
+
+    /// False if no setting of the repository can name a filter program.
+    pub(super) fn may_name_filters(&self) -> bool {
+        [self.common.join("config"), self.own.join("config.worktree")].iter().any(|file| {
+            std::fs::read(file).is_ok_and(|settings| {
+                let settings = settings.to_ascii_lowercase();
+                [&b"filter"[..], b"include"].iter().any(|word| {
+                    settings.windows(word.len()).any(|window| window == *word)
+                })
+            })
+        })
+    }
+}
+
+fn path_line(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes.trim_ascii()))
+}

@@ -1,0 +1,142 @@
+use std::fs;
+
+use super::*;
+
+struct Repository {
+    folder: tempfile::TempDir,
+}
+
+impl Repository {
+    async fn new() -> Self {
+        let repository = Self { folder: tempfile::tempdir().unwrap() };
+        repository.sh("git init -q -b trunk . && git config user.name n && git config user.email e@e").await;
+        repository
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn git(&self) -> Git {
+        Git::new(&Spawner::default(), self.path(), &CancellationToken::new())
+    }
+
+    async fn sh(&self, line: &str) {
+        let finished = Spawner::default().bash(line, self.path()).run().await.unwrap();
+        assert!(finished.exit.is_success(), "{}", String::from_utf8_lossy(&finished.output.head));
+    }
+}
+
+#[tokio::test]
+async fn a_branch_without_a_commit_has_a_name() {
+    let repository = Repository::new().await;
+    assert_eq!(branch(repository.path()).as_deref(), Some("trunk"));
+    fs::create_dir_all(repository.path().join("a/b")).unwrap();
+    assert_eq!(branch(&repository.path().join("a/b")).as_deref(), Some("trunk"));
+}
+
+#[tokio::test]
+async fn linked_worktrees_and_loose_commits_are_told_apart() {
+    let repository = Repository::new().await;
+    repository.sh("git commit -q --allow-empty -m one && git worktree add -q -b side/line w").await;
+    assert_eq!(branch(&repository.path().join("w")).as_deref(), Some("side/line"));
+    assert_eq!(branch(repository.path()).as_deref(), Some("trunk"));
+    repository.sh("git checkout -q --detach").await;
+    assert_eq!(branch(repository.path()), None);
+}
+
+#[test]
+fn outside_a_repository_there_is_no_branch() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(branch(folder.path()), None);
+}
+
+#[tokio::test]
+async fn toplevel_is_found_from_below_and_refused_outside() {
+    let repository = Repository::new().await;
+    let below = repository.path().join("deep/er");
+    fs::create_dir_all(&below).unwrap();
+    let git = Git::new(&Spawner::default(), &below, &CancellationToken::new());
+    assert_eq!(git.toplevel().await.unwrap(), repository.path().canonicalize().unwrap());
+
+    let outside = tempfile::tempdir().unwrap();
+    let git = Git::new(&Spawner::default(), outside.path(), &CancellationToken::new());
+    let error = git.toplevel().await.unwrap_err();
+    assert!(error.to_string().contains("not a git repository"), "{error}");
+}
+
+#[tokio::test]
+async fn status_counts_each_state_once() {
+    let repository = Repository::new().await;
+    repository
+        .sh("seq 20 > moved; echo a > edited; echo b > both; git add . && git commit -q -m one
+             git mv moved 'new name'; echo c >> edited; echo d >> both; git add both; echo e >> both
+             touch loose ./-n")
+        .await;
+    let summary = repository.git().status_summary().await.unwrap();
+    assert!(summary.commit.as_ref().is_some_and(|commit| commit.len() == 40));
+    assert_eq!(
+        StatusSummary { commit: None, ..summary },
+        StatusSummary {
+            branch: Some("trunk".to_owned()),
+            staged: 2,
+            changed: 2,
+            untracked: 2,
+            ..StatusSummary::default()
+        }
+    );
+}
+
+#[test]
+fn status_headers_are_read() {
+    let head = b"# branch.oid abc\0# branch.head m\0# branch.upstream o/m\0# branch.ab +2 -13\0u UU x\0".to_vec();
+    let summary = StatusSummary::parse(&Captured { head, omitted: 1, tail: Vec::new() });
+    assert_eq!(
+        summary,
+        StatusSummary {
+            branch: Some("m".to_owned()),
+            commit: Some("abc".to_owned()),
+            upstream: Some("o/m".to_owned()),
+            ahead: 2,
+            behind: 13,
+            conflicted: 1,
+            truncated: true,
+            ..StatusSummary::default()
+        }
+    );
+    assert!(!summary.is_clean());
+}
+
+#[tokio::test]
+async fn no_program_that_a_repository_names_is_started() {
+    let repository = Repository::new().await;
+    repository.sh("echo a > f && git add f && git commit -q -m one").await;
+    repository
+        .sh("printf '* filter=x=y diff=d\n' > .gitattributes
+             git config 'filter.x=y.clean' 'touch ran-filter; cat'
+             git config 'filter.x=y.required' true
+             git config diff.d.textconv 'touch ran-textconv; cat'
+             git config diff.external 'touch ran-external'
+             git config core.fsmonitor 'touch ran-monitor'
+             echo b > f; touch -d '1 hour ago' f")
+        .await;
+    let git = repository.git();
+    assert_eq!(git.status_summary().await.unwrap().changed, 1);
+    let shown = git.run("diff", &[], &[Path::new("f")]).await.unwrap();
+    assert!(String::from_utf8(shown.head).unwrap().contains("+b"));
+    let ran: Vec<_> = fs::read_dir(repository.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| name.as_bytes().starts_with(b"ran-"))
+        .collect();
+    assert_eq!(ran, Vec::<OsString>::new());
+}
+
+#[tokio::test]
+async fn paths_are_data() {
+    let repository = Repository::new().await;
+    repository.sh("echo z > ./-n; echo y > '*'; echo x > other").await;
+    repository.git().run("add", &[], &[Path::new("-n"), Path::new("*")]).await.unwrap();
+    let listed = repository.git().run("ls-files", &["-z"], &[]).await.unwrap();
+    assert_eq!(listed.head, b"*\0-n\0");
+}

@@ -1,0 +1,352 @@
+//! Starting a process and seeing it to its end.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Captured, Keep};
+use crate::group::Group;
+use crate::pump::{Listener, Pump};
+
+/// Bytes kept of the beginning and of the end of each stream unless the caller says otherwise.
+const KEEP: Keep = Keep { head: 32 * 1024, tail: 32 * 1024 };
+/// How long children that outlive their leader may take to finish by themselves. A `tee` behind
+/// the leader's last line needs a moment; a server in the background is not waited for.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("cannot start {program:?}: there is no such program on PATH; install it or name it by its path")]
+    NoProgram {
+        /// As it was asked for.
+        program: OsString,
+    },
+    /// The folder to start it in is not there.
+    #[error("cannot start {program:?}: its working folder {} is not there", cwd.display())]
+    NoFolder {
+        /// As it was asked for.
+        program: OsString,
+        /// The missing folder.
+        cwd: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot start {program:?} in {}: {source}", cwd.display())]
+    Refused {
+        /// As it was asked for.
+        program: OsString,
+        /// Folder it was to run in.
+        cwd: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The leader ended by itself.
+    Ended,
+    /// Its timeout passed.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Exit status of the leader, if it ended with one.
+    pub code: Option<i32>,
+    /// Signal that ended the leader, if one did.
+    pub signal: Option<i32>,
+    /// Why the run ended.
+    pub cause: Cause,
+    /// Processes that were still there after the leader had ended by itself, and were ended.
+    pub leftovers_ended: usize,
+    /// Processes that could not be ended, not even by force. Nearly always 0.
+    pub survivors: usize,
+}
+
+impl Exit {
+    /// The leader ended by itself with status 0.
+    pub fn is_success(&self) -> bool {
+        self.cause == Cause::Ended && self.code == Some(0)
+    }
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Standard output, and standard error with it in order of arrival unless they were separated.
+    /// Raw bytes: whoever shows them makes them safe.
+    pub output: Captured,
+    /// Standard error, if it was separated.
+    pub errors: Captured,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+/// Starts processes that share an environment: ours without the hidden variables.
+#[derive(Clone, Debug, Default)]
+pub struct Spawner {
+    hidden: Arc<[String]>,
+}
+
+impl Spawner {
+    /// A spawner whose processes do not see the environment variables with these names.
+    pub fn new(hidden: impl IntoIterator<Item = String>) -> Self {
+        Self { hidden: hidden.into_iter().collect() }
+    }
+
+    /// A program to run in `cwd`.
+    pub fn program(&self, program: impl Into<OsString>, cwd: &Path) -> Spawn {
+        let spawn = Spawn::new(program.into(), cwd);
+        self.hidden.iter().fold(spawn, Spawn::env_remove)
+    }
+
+    /// A shell line to run in `cwd`, by `bash -c` without start-up files.
+    pub fn bash(&self, line: &str, cwd: &Path) -> Spawn {
+        self.program("bash", cwd)
+            .args(["--noprofile", "--norc", "-c", "--", line])
+            .env_remove("BASH_ENV")
+    }
+}
+
+/// A process to be started.
+pub struct Spawn {
+    program: OsString,
+    args: Vec<OsString>,
+    cwd: PathBuf,
+    env: Vec<(OsString, Option<OsString>)>,
+    input: Option<Vec<u8>>,
+    separate: bool,
+    keep: Keep,
+    timeout: Option<Duration>,
+    cancel: CancellationToken,
+    listener: Option<Listener>,
+}
+
+impl Spawn {
+    fn new(program: OsString, cwd: &Path) -> Self {
+        Self {
+            program,
+            args: Vec::new(),
+            cwd: cwd.to_owned(),
+            env: Vec::new(),
+            input: None,
+            separate: false,
+            keep: KEEP,
+            timeout: None,
+            cancel: CancellationToken::new(),
+            listener: None,
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Takes an environment variable out.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Tells programs that nobody looks at a terminal: no colours, no pager.
+    #[must_use]
+    pub fn unattended(self) -> Self {
+        self.env("TERM", "dumb").env("PAGER", "cat").env("GIT_PAGER", "cat")
+    }
+
+    /// Gives it these bytes on standard input, then end of file. Without, end of file at once.
+    #[must_use]
+    pub fn input(mut self, bytes: Vec<u8>) -> Self {
+        self.input = Some(bytes);
+        self
+    }
+
+    /// Keeps standard error apart from standard output.
+    #[must_use]
+    pub fn separate_errors(mut self) -> Self {
+        self.separate = true;
+        self
+    }
+
+    /// Keeps at most the first `head` and the last `tail` bytes of each stream.
+    #[must_use]
+    pub fn keep(mut self, head: usize, tail: usize) -> Self {
+        self.keep = Keep { head, tail };
+        self
+    }
+
+    /// Ends it after `timeout`.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Ends it when `cancel` fires.
+    #[must_use]
+    pub fn cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Calls `listener` with each piece of output as it arrives, at most 32 KiB. It must not block.
+    #[must_use]
+    pub fn on_output(mut self, listener: impl FnMut(&[u8]) + Send + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// Starts it and sees it to its end. Dropping the future kills the whole session at once.
+    pub async fn run(mut self) -> Result<Finished, SpawnError> {
+        let (timeout, cancel) = (self.timeout, self.cancel.clone());
+        let (mut group, mut pump) = self.start().map_err(|source| self.refusal(source))?;
+        let mut timer = std::pin::pin!(async {
+            match timeout {
+                Some(timeout) => tokio::time::sleep(timeout).await,
+                None => std::future::pending().await,
+            }
+        });
+        let cause = loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break Cause::Cancelled,
+                () = &mut timer => break Cause::TimedOut,
+                status = group.wait() => match status {
+                    Ok(_) => break Cause::Ended,
+                    Err(source) => return Err(self.refusal(source)),
+                },
+                () = pump.run(), if !pump.is_finished() => {}
+            }
+        };
+        let (leftovers_ended, survivors) = match cause {
+            Cause::Ended => end_leftovers(&mut group, &mut pump).await,
+            Cause::TimedOut | Cause::Cancelled => (0, end(&mut group, &mut pump).await),
+        };
+        pump.drain();
+        let (output, errors) = pump.finish();
+        let status = group.status();
+        let exit = Exit {
+            code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status: ExitStatus| status.signal()),
+            cause,
+            leftovers_ended,
+            survivors,
+        };
+        Ok(Finished { output, errors, exit })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts processes")]
+    fn start(&mut self) -> io::Result<(Group, Pump)> {
+        let (output, writer) = io::pipe()?;
+        let mut command = tokio::process::Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.cwd);
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let errors = if self.separate {
+            let (errors, writer) = io::pipe()?;
+            command.stderr(writer);
+            Some(OwnedFd::from(errors))
+        } else {
+            // One pipe for both is what keeps their order.
+            command.stderr(writer.try_clone()?);
+            None
+        };
+        command.stdout(writer);
+        let input = self.input.take();
+        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+        lead_a_session(&mut command);
+
+        let mut pump = Pump::new(output.into(), errors, self.keep, self.listener.take())?;
+        let mut child = command.spawn()?;
+        if let (Some(pipe), Some(bytes)) = (child.stdin.take(), input) {
+            pump.feed(pipe, bytes);
+        }
+        Ok((Group::new(child), pump))
+    }
+
+    fn refusal(&self, source: io::Error) -> SpawnError {
+        let (program, cwd) = (self.program.clone(), self.cwd.clone());
+        match source.kind() {
+            _ if !cwd.is_dir() => SpawnError::NoFolder { program, cwd },
+            io::ErrorKind::NotFound => SpawnError::NoProgram { program },
+            _ => SpawnError::Refused { program, cwd, source },
+        }
+    }
+}
+
+/// Has the child begin by leading a session: it loses our terminal, and all it starts can be found.
+fn lead_a_session(command: &mut tokio::process::Command) {
+    #[expect(unsafe_code, reason = "a session can only be made by the child itself, before it runs its program")]
+    // SAFETY: between fork and exec the closure makes one system call, setsid, which is
+    // async-signal-safe; it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            nix::unistd::setsid()?;
+            Ok(())
+        });
+    }
+}
+
+/// After the leader's own end: takes the last output, gives stragglers a moment, ends the rest.
+async fn end_leftovers(group: &mut Group, pump: &mut Pump) -> (usize, usize) {
+    pump.drain();
+    if pump.is_closed() && group.is_gone() {
+        group.settle();
+        return (0, 0);
+    }
+    // Ends early when the last holder of the pipe lets go of it.
+    let _ = tokio::time::timeout(SETTLE, pump.run()).await;
+    match group.alive() {
+        0 => {
+            group.settle();
+            (0, 0)
+        }
+        found => {
+            let survivors = end(group, pump).await;
+            (found.saturating_sub(survivors), survivors)
+        }
+    }
+}
+
+/// Ends the session while its output is still taken, so that nobody hangs on a full pipe.
+async fn end(group: &mut Group, pump: &mut Pump) -> usize {
+    let mut ending = std::pin::pin!(group.end());
+    loop {
+        tokio::select! {
+            biased;
+            survivors = &mut ending => return survivors,
+            () = pump.run(), if !pump.is_finished() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
