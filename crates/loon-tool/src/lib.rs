@@ -3,8 +3,11 @@
 //! A tool declares what a call would touch ([`NativeTool::subjects`]) and makes the call; whether
 //! it may is the gate's business. This crate knows no session.
 
+mod diff;
 mod native;
+mod snapshot;
 pub mod workspace;
+pub mod write_path;
 
 pub use native::NativeTool;
 pub use workspace::Workspace;

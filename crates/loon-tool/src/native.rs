@@ -45,6 +45,14 @@ pub trait NativeTool: Send + Sync + 'static {
     ) -> impl Future<Output = ToolOutput> + Send;
 }
 
+/// Runs work that blocks (files, folders) beside the runtime's own threads.
+pub(crate) async fn blocking(work: impl FnOnce() -> ToolOutput + Send + 'static) -> ToolOutput {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(output) => output,
+        Err(error) => ToolOutput::error(format!("The tool broke off: {error}.")),
+    }
+}
+
 /// Puts a native tool behind the gate's port.
 pub(crate) struct Native<T> {
     tool: T,

@@ -1,20 +1,33 @@
-//! The folder a session works in: how its paths are resolved and shown.
+//! The folder a session works in: how its paths are resolved and shown, and what the model has
+//! seen of its files.
+
+mod ledger;
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ledger::Ledger;
+pub use ledger::{ContentHash, Seen};
 
 /// The folder a session works in. Shared by all its tools.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
     snapshots: PathBuf,
+    ledger: Mutex<Ledger>,
+    commits: Mutex<()>,
 }
 
 impl Workspace {
     /// A workspace at `root` (absolute, existing), whose pre-images of changed files are kept in
     /// the folder `snapshots`, made when first needed.
     pub fn new(root: &Path, snapshots: PathBuf) -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { root: root.canonicalize()?, snapshots }))
+        Ok(Arc::new(Self {
+            root: root.canonicalize()?,
+            snapshots,
+            ledger: Mutex::default(),
+            commits: Mutex::default(),
+        }))
     }
 
     /// The root, absolute and without links.
@@ -31,6 +44,32 @@ impl Workspace {
     /// the part that exists followed. The result is absolute; the file need not exist.
     pub fn resolve(&self, path: &str) -> PathBuf {
         resolve_links(&self.root.join(path))
+    }
+
+    /// Remembers that the model has seen this file, `content` being all its bytes (also when only
+    /// some lines were shown). Without it the file cannot be edited or overwritten.
+    pub fn note_read(&self, path: &Path, content: &[u8]) {
+        self.ledger().note(path, content);
+    }
+
+    /// The file as the model saw it last; absent if it never did in this session. `path` as
+    /// [`Workspace::resolve`] gives it.
+    pub fn read_state(&self, path: &Path) -> Option<Seen> {
+        self.ledger().get(path)
+    }
+
+    /// The file is gone; a new one at its place is not known.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.ledger().forget(path);
+    }
+
+    /// Held while a change is checked and put in place, so that two calls cannot interleave.
+    pub(crate) fn committing(&self) -> MutexGuard<'_, ()> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A path as shown: relative to the root if inside, else absolute.

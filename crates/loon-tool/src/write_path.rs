@@ -1,0 +1,19 @@
+//! The one way in which files of a project change.
+//!
+//! A change is planned in memory on the bytes that are on disk ([`load`], [`Document::splice`]) and
+//! put in place by [`commit`], together with all other changes of the call or not at all. Nothing
+//! else in Loom writes to a project's files.
+
+mod commit;
+mod document;
+mod encoding;
+mod error;
+mod plan;
+mod splice;
+
+pub use commit::commit;
+pub use document::{Document, Ending};
+pub use encoding::Encoding;
+pub use error::WriteError;
+pub use plan::{Described, Knowledge, Planned, load, preview, vacant};
+pub use splice::{Splice, SpliceError};

@@ -1,0 +1,148 @@
+//! Why a file cannot be changed: what happened, to which file, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::splice::SpliceError;
+
+/// Why a file was not changed. Whatever the reason, every file is as it was before the call, except
+/// after [`WriteError::NotRestored`].
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The model never saw the file.
+    #[error("{path} was not read in this session. Read it first, then repeat the call.")]
+    Unread {
+        /// The file, as shown.
+        path: String,
+    },
+    /// The file is not what the model saw, or not what the change was planned on.
+    #[error("{path} changed on disk since it was read. Read it again. {detail}")]
+    Changed {
+        /// The file, as shown.
+        path: String,
+        /// What differs.
+        detail: String,
+    },
+    /// Nothing is there.
+    #[error("{path} does not exist.")]
+    Missing {
+        /// The file, as shown.
+        path: String,
+    },
+    /// Something is there already.
+    #[error("{path} exists already and is not overwritten.")]
+    Exists {
+        /// The file, as shown.
+        path: String,
+    },
+    /// A folder, device or pipe.
+    #[error("{path} is {what}, not a file.")]
+    NotAFile {
+        /// The place, as shown.
+        path: String,
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// A link to nothing.
+    #[error("{path} is a link to {target}, which does not exist. Use the target's own path.")]
+    DanglingLink {
+        /// The link, as shown.
+        path: String,
+        /// Where it points.
+        target: PathBuf,
+    },
+    /// The file or its file system is marked read-only.
+    #[error("{path} is read-only. Nothing was written; its mode is for the user to change.")]
+    ReadOnly {
+        /// The file, as shown.
+        path: String,
+    },
+    /// The operating system says no.
+    #[error("No right to write {path}: its folder does not allow it.")]
+    NotPermitted {
+        /// The file, as shown.
+        path: String,
+    },
+    /// A part of the path is a file.
+    #[error("{path} cannot be made: a part of its path is a file, not a folder.")]
+    NotAFolder {
+        /// The file, as shown.
+        path: String,
+    },
+    /// No room.
+    #[error("No space left on the disk for {path}. Nothing was changed.")]
+    DiskFull {
+        /// The file, as shown.
+        path: String,
+    },
+    /// More than is edited in memory.
+    #[error("{path} has {size} bytes; files above {limit} bytes are not edited as text.")]
+    TooLarge {
+        /// The file, as shown.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Two changes of one call touch the same file.
+    #[error("{path} is changed twice in one call. Put both changes into one.")]
+    Twice {
+        /// The file, as shown.
+        path: String,
+    },
+    /// The new text does not fit the file.
+    #[error("{path}: {source}.")]
+    Text {
+        /// The file, as shown.
+        path: String,
+        /// What does not fit.
+        source: SpliceError,
+    },
+    /// Stopped before everything was in place.
+    #[error("Stopped; nothing was changed.")]
+    Cancelled,
+    /// The change failed half-way and a file could not be put back.
+    #[error(
+        "{cause} While undoing the other changes of the call, {path} could not be restored: \
+         {source}. Its former content is kept at {kept}."
+    )]
+    NotRestored {
+        /// What failed first.
+        cause: Box<WriteError>,
+        /// The file that is not as before, as shown.
+        path: String,
+        /// Where its former bytes are.
+        kept: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Anything else the operating system says.
+    #[error("Could not {doing} {path}: {source}.")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The file, as shown.
+        path: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    /// The error that this answer of the operating system stands for.
+    pub(super) fn from_io(source: io::Error, doing: &'static str, path: String) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::Missing { path },
+            io::ErrorKind::AlreadyExists => Self::Exists { path },
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { path },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
+            io::ErrorKind::NotADirectory => Self::NotAFolder { path },
+            io::ErrorKind::IsADirectory => Self::NotAFile { path, what: "a folder" },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
+            _ => Self::Io { doing, path, source },
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Planning: what is on disk, whether the model knows it, and what a change will look like.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use loon_api::FileChange;
+
+use super::commit::{check_absent, check_file, check_writable, read};
+use super::document::Document;
+use super::error::WriteError;
+use crate::Workspace;
+use crate::diff::LineDiff;
+use crate::workspace::ContentHash;
+
+/// Bytes of a file that is edited as text.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// One planned change. Paths as [`Workspace::resolve`] gives them; `base` are the bytes on disk on
+/// which the plan was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// A file that is not there yet; missing folders are made.
+    Create {
+        /// Where.
+        path: PathBuf,
+        /// Its bytes.
+        content: Vec<u8>,
+    },
+    /// A file gets other bytes.
+    Modify {
+        /// Where.
+        path: PathBuf,
+        /// Bytes before.
+        base: Vec<u8>,
+        /// Bytes after.
+        content: Vec<u8>,
+    },
+    /// A file goes.
+    Delete {
+        /// Where.
+        path: PathBuf,
+        /// Bytes before.
+        base: Vec<u8>,
+    },
+    /// A file goes to another place, where nothing is yet, maybe with other bytes.
+    Move {
+        /// Where it is.
+        from: PathBuf,
+        /// Where it goes.
+        to: PathBuf,
+        /// Bytes before.
+        base: Vec<u8>,
+        /// Bytes after.
+        content: Vec<u8>,
+    },
+}
+
+/// A change of one file as records and the model are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// For the record.
+    pub change: FileChange,
+    /// Changed lines with their numbers; empty for new and removed files.
+    pub excerpt: String,
+}
+
+impl Planned {
+    /// What the change will look like. A move is told as two: the old place without lines, the new
+    /// one with the lines that differ.
+    pub fn describe(&self, workspace: &Workspace) -> Vec<Described> {
+        let shown = |path: &Path| workspace.display(path);
+        match self {
+            Self::Create { path, content } => {
+                vec![describe((None, b""), (Some(&shown(path)), content))]
+            }
+            Self::Modify { path, base, content } => {
+                let path = shown(path);
+                vec![describe((Some(&path), base), (Some(&path), content))]
+            }
+            Self::Delete { path, base } => vec![describe((Some(&shown(path)), base), (None, b""))],
+            Self::Move { from, to, base, content } => {
+                let (from, to) = (shown(from), shown(to));
+                let mut arrived = describe((Some(&from), base), (Some(&to), content));
+                let before = arrived.change.before.take();
+                let left = FileChange {
+                    path: from,
+                    before,
+                    after: None,
+                    added: 0,
+                    removed: 0,
+                    diff: String::new(),
+                };
+                vec![Described { change: left, excerpt: String::new() }, arrived]
+            }
+        }
+    }
+}
+
+/// The unified diffs of planned changes, for a human who is asked.
+pub fn preview(workspace: &Workspace, planned: &[Planned]) -> String {
+    let mut out = String::new();
+    for described in planned.iter().flat_map(|planned| planned.describe(workspace)) {
+        let change = described.change;
+        match (&change.after, change.diff.is_empty()) {
+            (None, true) => out.push_str(&format!("moved away: {}\n", change.path)),
+            (Some(_), true) => out.push_str(&format!("+++ b/{}\n", change.path)),
+            (_, false) => out.push_str(&change.diff),
+        }
+    }
+    out
+}
+
+fn describe(
+    (old_path, before): (Option<&str>, &[u8]),
+    (new_path, after): (Option<&str>, &[u8]),
+) -> Described {
+    let hash = |path: Option<&str>, bytes| path.map(|_| ContentHash::of(bytes).to_string());
+    let old = Document::decode(before.to_vec());
+    let new = Document::decode(after.to_vec());
+    let diff = LineDiff::between(&old, &new);
+    let both = old_path.is_some() && new_path.is_some();
+    Described {
+        change: FileChange {
+            path: new_path.or(old_path).unwrap_or_default().to_owned(),
+            before: hash(old_path, before),
+            after: hash(new_path, after),
+            added: diff.added,
+            removed: diff.removed,
+            diff: diff.unified(old_path, new_path),
+        },
+        excerpt: if both { diff.excerpt(&new) } else { String::new() },
+    }
+}
+
+/// What the model must know of a file before it changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// It must have read the file as it is now.
+    Read,
+    /// The change itself proves what it knows (a patch by its context); but what it did read must
+    /// not be out of date.
+    Proven,
+}
+
+/// The bytes of an existing file that is about to change.
+pub fn load(
+    workspace: &Workspace,
+    path: &Path,
+    knowledge: Knowledge,
+) -> Result<Vec<u8>, WriteError> {
+    let metadata = check_file(workspace, path)?;
+    let shown = || workspace.display(path);
+    if metadata.size() > MAX_FILE_BYTES {
+        let (size, limit) = (metadata.size(), MAX_FILE_BYTES);
+        return Err(WriteError::TooLarge { path: shown(), size, limit });
+    }
+    let seen = workspace.read_state(path);
+    if seen.is_none() && knowledge == Knowledge::Read {
+        return Err(WriteError::Unread { path: shown() });
+    }
+    check_writable(workspace, path, &metadata)?;
+    let bytes = read(workspace, path)?;
+    match seen {
+        Some(seen) if seen.hash != ContentHash::of(&bytes) => Err(match seen.content {
+            Some(content) => changed_since(workspace, path, &content, bytes),
+            None => WriteError::Changed { path: shown(), detail: String::new() },
+        }),
+        _ => Ok(bytes),
+    }
+}
+
+/// Whether a new file can be made at this path.
+pub fn vacant(workspace: &Workspace, path: &Path) -> Result<(), WriteError> {
+    check_absent(workspace, path)
+}
+
+/// The error for a file that is no longer what it was, with the lines that changed.
+pub(super) fn changed_since(
+    workspace: &Workspace,
+    path: &Path,
+    was: &[u8],
+    now: Vec<u8>,
+) -> WriteError {
+    let now = Document::decode(now);
+    let diff = LineDiff::between(&Document::decode(was.to_vec()), &now);
+    WriteError::Changed {
+        path: workspace.display(path),
+        detail: format!("Lines that are different now:\n{}", diff.excerpt(&now)),
+    }
+}
