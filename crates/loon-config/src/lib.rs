@@ -1,1 +1,31 @@
 //! Typed settings in layers, their schema, and edits that keep comments. Knows no front end.
+//!
+//! [`load`] is pure: texts in, settings out. [`files`] reads and writes them at paths that the
+//! caller names; nothing here looks at the environment.
+//!
+//! Two things differ from an ordinary merge of files, because safety hangs on them: permission rules
+//! of all layers hold together, so that no layer can take a deny away; and a project's files can only
+//! tighten until a person trusts the folder.
+
+mod document;
+pub mod edit;
+mod error;
+pub mod files;
+mod key;
+mod load;
+mod origin;
+mod rules;
+mod scalar;
+pub mod schema;
+mod settings;
+pub mod trust;
+
+pub use error::ConfigError;
+pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
+pub use origin::{Layer, Origin};
+pub use scalar::parse_period;
+pub use schema::schema;
+pub use settings::{
+    Appearance, Budget, ColorChoice, ModelSettings, Permissions, Price, Provider, ProviderKind,
+    SCHEMA_VERSION, Session, Settings, Ui,
+};

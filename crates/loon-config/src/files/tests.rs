@@ -1,0 +1,111 @@
+//! Files are read together and written one at a time, whole or not at all.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::json;
+
+use super::*;
+use crate::edit;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn paths(dir: &Path) -> Paths {
+    Paths::usual(&dir.join("work"), Some(dir), Some(&dir.join("settings")))
+}
+
+fn set_model(paths: &Paths, layer: Layer) -> Result<Loaded, ConfigError> {
+    update(paths, &[], true, layer, |text| edit::set(text, "session.model", &json!("c/d")))
+}
+
+#[test]
+fn a_change_is_written_with_a_private_mode_and_holds_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let loaded = set_model(&paths, Layer::Local).unwrap();
+    assert_eq!(loaded.settings.session.model.as_deref(), Some("c/d"));
+    let file = paths.local.unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "[session]\nmodel = \"c/d\"\n");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_dangling_one_gets_its_target() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    write(&dir.path().join("dot/config.toml"), "# mine\n[session]\nmodel = \"a/b\" # why\n");
+    fs::create_dir_all(dir.path().join("settings")).unwrap();
+    let link = paths.user.clone().unwrap();
+    symlink("../dot/config.toml", &link).unwrap();
+    set_model(&paths, Layer::User).unwrap();
+    assert!(link.is_symlink());
+    let target = dir.path().join("dot/config.toml");
+    assert_eq!(fs::read_to_string(&target).unwrap(), "# mine\n[session]\nmodel = \"c/d\" # why\n");
+
+    fs::remove_file(&target).unwrap();
+    set_model(&paths, Layer::User).unwrap();
+    assert!(link.is_symlink());
+    assert!(target.exists());
+}
+
+#[test]
+fn what_would_not_load_is_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.user.clone().unwrap();
+    write(&file, "[session]\nmodel = \"a/b\"\n");
+    let result = update(&paths, &[], true, Layer::User, |text| {
+        edit::set(text, "session.max_turns", &json!("ten"))
+    });
+    assert!(matches!(result, Err(ConfigError::Invalid { .. })), "{result:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "[session]\nmodel = \"a/b\"\n");
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.user.clone().unwrap();
+    for (before, meanwhile) in [(Some("[ui]\n"), "# other\n"), (None, "# appeared\n")] {
+        let _ = fs::remove_file(&file);
+        if let Some(before) = before {
+            write(&file, before);
+        }
+        let result = update(&paths, &[], true, Layer::User, |text| {
+            write(&file, meanwhile);
+            edit::set(text, "session.model", &json!("c/d"))
+        });
+        assert!(matches!(result, Err(ConfigError::Changed { .. })), "{result:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), meanwhile);
+        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no leftovers");
+    }
+}
+
+#[test]
+fn a_folder_or_foreign_bytes_in_the_place_of_a_file_are_errors_that_name_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.user.clone().unwrap();
+    fs::create_dir_all(&file).unwrap();
+    let error = load_files(&paths, &[], false).unwrap_err().info();
+    assert!(error.message.contains("config.toml"), "{error:?}");
+    fs::remove_dir(&file).unwrap();
+    fs::File::create(&file).unwrap().write_all(b"a = \"\xff\"").unwrap();
+    let error = load_files(&paths, &[], false).unwrap_err().info();
+    assert!(error.hints[0].contains("UTF-8"), "{error:?}");
+}
+
+#[test]
+fn links_in_write_roots_are_resolved() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let real = dir.path().canonicalize().unwrap().join("real");
+    fs::create_dir_all(&real).unwrap();
+    fs::create_dir_all(&paths.root).unwrap();
+    symlink(&real, dir.path().join("link")).unwrap();
+    write(paths.user.as_ref().unwrap(), "[permissions]\nwrite_roots = [\"~/link\"]\n");
+    let loaded = load_files(&paths, &[], false).unwrap();
+    assert_eq!(loaded.rules.write_roots, [paths.root.canonicalize().unwrap(), real]);
+}

@@ -1,0 +1,317 @@
+//! What layers become.
+
+use std::time::Duration;
+
+use loon_api::{Effort, RuleOrigin};
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use super::*;
+use crate::settings::ProviderKind;
+
+const LAB: &str = "[providers.lab]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:8081/v1\"\napi_key_env = \"LAB_KEY\"\n\n[session]\nmodel = \"lab/coder\"\nmode = \"default\"\n";
+
+fn file(name: &str, text: &str) -> (PathBuf, String) {
+    (PathBuf::from(name), text.to_owned())
+}
+
+fn sources(user: &str, project: &str, local: &str) -> Sources {
+    Sources {
+        root: "/work/repo".into(),
+        home: Some("/home/me".into()),
+        user: Some(file("user.toml", user)),
+        project: Some(file("project.toml", project)),
+        local: Some(file("local.toml", local)),
+        overrides: Vec::new(),
+        trusted: true,
+    }
+}
+
+fn user(text: &str) -> Result<Loaded, ConfigError> {
+    load(&Sources {
+        root: "/work/repo".into(),
+        user: Some(file("user.toml", text)),
+        ..Sources::default()
+    })
+}
+
+fn error(text: &str) -> String {
+    user(text).unwrap_err().to_string()
+}
+
+#[test]
+fn nothing_gives_the_defaults() {
+    let loaded = load(&Sources { root: "/work/repo".into(), ..Sources::default() }).unwrap();
+    assert_eq!(loaded.settings.session, crate::Session::default());
+    assert_eq!(loaded.settings.session.max_turns, 200);
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
+    assert!(loaded.warnings.is_empty() && loaded.untrusted.is_empty() && loaded.origins.is_empty());
+}
+
+#[test]
+fn a_provider_reads_whole() {
+    let text = format!(
+        "{LAB}[providers.lab.headers]\nX-Team = \"blue\"\n[providers.lab.models.\"org/coder.2\"]\ncontext_tokens = 32768\neffort = \"high\"\nprice = {{ input = \"0.25\", cached = 0.025, output = 2 }}\n[budget]\nmax_usd = \"1.50\"\ndeadline = \"10m\"\n"
+    );
+    let settings = user(&text).unwrap().settings;
+    let lab = &settings.providers["lab"];
+    assert_eq!(lab.kind, ProviderKind::OpenAiChat);
+    assert_eq!(lab.base_url.as_deref(), Some("http://127.0.0.1:8081/v1"));
+    assert_eq!(lab.headers["X-Team"].expose_secret(), "blue");
+    assert_eq!((lab.connect_timeout_secs, lab.idle_timeout_secs), (10, 300));
+    let model = &lab.models["org/coder.2"];
+    assert_eq!(model.context_tokens, Some(32_768));
+    assert_eq!(model.effort, Some(Effort::High));
+    let price = model.price.unwrap();
+    assert_eq!(price.input.to_string(), "0.25");
+    assert_eq!(price.cached.unwrap().to_string(), "0.025");
+    assert_eq!(price.output.to_string(), "2");
+    assert_eq!(settings.budget.max_usd.unwrap().to_string(), "1.50");
+    assert_eq!(settings.budget.deadline, Some(Duration::from_mins(10)));
+}
+
+#[test]
+fn layers_merge_tables_and_replace_arrays_in_rising_order() {
+    let mut sources = sources(
+        &format!("{LAB}[permissions]\nwrite_roots = [\"~/a\", \"/b\"]\n"),
+        "[session]\nmode = \"auto\"\n[permissions]\nwrite_roots = [\"../c\"]\n",
+        "[providers.lab]\nbase_url = \"http://localhost:1/v1\"\n",
+    );
+    sources.overrides = vec!["session.max_turns=7".into(), "session.model = lab/other".into()];
+    let loaded = load(&sources).unwrap();
+    let settings = &loaded.settings;
+    assert_eq!(settings.session.model.as_deref(), Some("lab/other"));
+    assert_eq!(settings.session.mode, Mode::Auto);
+    assert_eq!(settings.session.max_turns, 7);
+    assert_eq!(settings.providers["lab"].base_url.as_deref(), Some("http://localhost:1/v1"));
+    assert_eq!(settings.providers["lab"].api_key_env.as_deref(), Some("LAB_KEY"));
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo"), PathBuf::from("/work/c")]);
+    let origin = |key: &str| loaded.origins[key].to_string();
+    assert_eq!(origin("session.mode"), "project.toml:2:1");
+    assert_eq!(origin("providers.lab.base_url"), "local.toml:2:1");
+    assert_eq!(origin("providers.lab.kind"), "user.toml:2:1");
+    assert_eq!(origin("session.max_turns"), "command line");
+}
+
+#[test]
+fn rules_of_all_layers_hold_with_their_places() {
+    let loaded = load(&sources(
+        "[[permissions.deny_rules]]\ntool = \"bash\"\ncommand_prefix = \"git push\"\n",
+        "[permissions]\ndeny_rules = []\nallow_rules = [\n  { tool = \"read\" },\n  { tool = \"bash\", command_prefix = \"cargo test\" },\n]\n",
+        "\n[[permissions.ask_rules]]\ntool = \"*\"\nhost = \"example.org\"\n",
+    ))
+    .unwrap();
+    let found: Vec<_> = loaded
+        .rules
+        .rules
+        .iter()
+        .map(|(effect, rule, at)| (*effect, rule.tool.as_str(), at.clone()))
+        .collect();
+    let at = |source: &str, line| RuleOrigin { source: source.into(), line: Some(line) };
+    assert_eq!(
+        found,
+        [
+            (RuleEffect::Deny, "bash", at("user.toml", 1)),
+            (RuleEffect::Allow, "read", at("project.toml", 4)),
+            (RuleEffect::Allow, "bash", at("project.toml", 5)),
+            (RuleEffect::Ask, "*", at("local.toml", 2)),
+        ]
+    );
+    assert_eq!(loaded.settings.permissions.deny_rules.len(), 1);
+    assert!(loaded.get("permissions.allow_rules[0]").is_err());
+    assert_eq!(
+        loaded.get("permissions.deny_rules").unwrap(),
+        Some(json!([{"tool": "bash", "command_prefix": "git push"}]))
+    );
+}
+
+#[test]
+fn a_folder_without_trust_can_only_tighten() {
+    let project = "[providers.lab]\nbase_url = \"http://evil.example/v1\"\n[providers.other]\nkind = \"nonsense\"\n[session]\nmode = \"auto\"\nmodel = \"lab/b\"\nmax_turns = 9\n[budget]\nmax_usd = 1000\n[permissions]\nwrite_roots = [\"/etc\"]\n[[permissions.allow_rules]]\ntool = \"*\"\n[[permissions.deny_rules]]\ntool = \"write\"\n[ui]\nmotion = false\n";
+    let mut sources = sources(LAB, project, "[session]\nmode = \"plan\"\n");
+    sources.trusted = false;
+    let loaded = load(&sources).unwrap();
+    assert_eq!(
+        loaded.settings.providers["lab"].base_url.as_deref(),
+        Some("http://127.0.0.1:8081/v1")
+    );
+    assert_eq!(loaded.settings.providers.len(), 1);
+    assert_eq!(loaded.settings.session.mode, Mode::Plan);
+    assert_eq!(loaded.settings.session.model.as_deref(), Some("lab/b"));
+    assert_eq!(loaded.settings.session.max_turns, 200);
+    assert_eq!(loaded.settings.budget.max_usd, None);
+    assert!(!loaded.settings.ui.motion);
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
+    assert_eq!(loaded.rules.rules.len(), 1);
+    assert_eq!(loaded.rules.rules[0].0, RuleEffect::Deny);
+    let ignored: Vec<_> = loaded.untrusted.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        ignored,
+        [
+            "project.toml:1:2: providers has no effect until the folder is trusted",
+            "project.toml:8:1: session.max_turns has no effect until the folder is trusted",
+            "project.toml:10:1: budget.max_usd has no effect until the folder is trusted",
+            "project.toml:12:1: permissions.write_roots has no effect until the folder is trusted",
+            "project.toml:13:15: permissions.allow_rules has no effect until the folder is trusted",
+            "project.toml:6:1: session.mode has no effect until the folder is trusted",
+        ]
+    );
+}
+
+#[test]
+fn bypass_comes_from_the_user_or_the_command_line_alone() {
+    for (project, local) in
+        [("[session]\nmode = \"bypass\"\n", ""), ("", "[session]\nmode = \"bypass\"\n")]
+    {
+        let loaded = load(&sources("", project, local)).unwrap();
+        assert_eq!(loaded.settings.session.mode, Mode::Default);
+        assert_eq!(loaded.untrusted.len(), 1);
+        assert!(!loaded.untrusted[0].needs_trust);
+    }
+    assert_eq!(user("[session]\nmode = \"bypass\"\n").unwrap().settings.session.mode, Mode::Bypass);
+}
+
+#[test]
+fn a_wrong_file_is_named_with_line_and_column() {
+    assert!(error("[session]\nmodel = \"a\n").starts_with("user.toml:2:"));
+    assert_eq!(
+        error("\u{feff}[session]\r\nmax_turns = \"ten\"\r\n"),
+        "user.toml:2:1: session.max_turns: invalid type: string \"ten\", expected u32"
+    );
+    assert_eq!(
+        error("[session]\nmax_turns = 0\n"),
+        "user.toml:2:1: session.max_turns is 0, outside 1 to 100000"
+    );
+    assert_eq!(
+        error("[providers.x]\nbase_url = \"http://a/v1\"\n"),
+        "user.toml:1:12: providers.x: missing field `kind`"
+    );
+    assert_eq!(
+        error("[providers.x]\nkind = \"anthropic\"\n"),
+        "user.toml:1:12: providers.x: a provider needs `base_url`"
+    );
+    assert!(
+        error("[providers.x]\nkind = \"anthropic\"\nbase_url = \"a.b/v1\"\n")
+            .starts_with("user.toml:3:1: providers.x.base_url:")
+    );
+    assert!(error("schema_version = 2\n").contains("newer Loom"));
+    assert!(error("[budget]\ndeadline = \"soon\"\n").contains("1h30m"));
+    let info = user("[session]\nmode = \"wild\"\n").unwrap_err().info();
+    assert_eq!(info.code, loon_api::ErrorCode::Invalid);
+    assert!(info.message.contains("unknown variant `wild`"), "{}", info.message);
+}
+
+#[test]
+fn nothing_that_was_meant_as_a_rule_is_passed_over() {
+    for (text, says) in [
+        ("[[permissions.deny_rule]]\ntool = \"bash\"\n", "did you mean `deny_rules`"),
+        ("[[permission.deny_rules]]\ntool = \"bash\"\n", "did you mean `permissions`"),
+        ("permissions = []\n", "must be a table"),
+        ("[permissions]\ndeny_rules = \"bash\"\n", "must be a list"),
+        (
+            "[[permissions.allow_rules]]\ntool = \"bash\"\ncomand_prefix = \"git\"\n",
+            "did you mean `command_prefix`",
+        ),
+        ("[[permissions.deny_rules]]\ncommand_prefix = \"git\"\n", "missing field `tool`"),
+        (
+            "[[permissions.allow_rules]]\ntool = \"bash\"\ncommand_prefix = \"\"\n",
+            "would match everything",
+        ),
+        ("[[permissions.deny_rules]]\ntool = \"\"\n", "`tool` is empty"),
+        (
+            "[[permissions.deny_rules]]\ntool = \"a\"\nhost = \"b\"\npath_prefix = \"/c\"\n",
+            "more than one matcher",
+        ),
+        (
+            "[[permissions.deny_rules]]\ntool = \"fetch\"\nhost = \"https://a.example\"\n",
+            "exact host name",
+        ),
+        ("[permissions]\nwrite_roots = [\"a/../../../\"]\n", "root of the file system"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with("user.toml:") && error.contains(says), "{text}: {error}");
+        // An untrusted project is held to the same for what could deny.
+        if !text.contains("allow_rules") && !text.contains("write_roots") {
+            let mut sources = sources("", text, "");
+            sources.trusted = false;
+            assert!(load(&sources).is_err(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn unknown_keys_warn_with_the_word_that_was_meant() {
+    let loaded = user(
+        "modle = \"a\"\n[sesion]\nmodel = \"x\"\n[session]\nmodle = \"a\"\n[ui]\nwholly_new = 1\n",
+    )
+    .unwrap();
+    let warnings: Vec<_> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "user.toml:1:1: no setting is called modle; it has no effect",
+            "user.toml:2:2: no setting is called sesion; did you mean `session`?",
+            "user.toml:5:1: no setting is called session.modle; did you mean `model`?",
+            "user.toml:7:1: no setting is called ui.wholly_new; it has no effect",
+        ]
+    );
+    let wrong = Sources { overrides: vec!["session.modle=x".into()], ..Sources::default() };
+    assert!(load(&wrong).unwrap_err().to_string().contains("did you mean `model`"));
+    let wrong = Sources { overrides: vec!["session.model".into()], ..Sources::default() };
+    assert!(load(&wrong).is_err());
+}
+
+#[test]
+fn secrets_are_masked_wherever_values_are_shown() {
+    let text = format!("{LAB}[providers.lab.headers]\nAuthorization = \"Bearer hush\"\n")
+        .replace("api_key_env = \"LAB_KEY\"", "api_key = \"hush\"");
+    let loaded = user(&text).unwrap();
+    assert_eq!(loaded.settings.providers["lab"].api_key.as_ref().unwrap().expose_secret(), "hush");
+    assert_eq!(loaded.get("providers.lab.api_key").unwrap(), Some(json!(schema::MASK)));
+    let shown = format!("{loaded:?} {:?} {:?}", loaded.entries(), loaded.get("providers").unwrap());
+    assert!(!shown.contains("hush"), "{shown}");
+    let error = error(
+        &format!("{LAB}headers = {{ a = 1234567 }}\n")
+            .replace("api_key_env = \"LAB_KEY\"", "api_key = 7654321"),
+    );
+    assert!(!error.contains("7654321") && error.contains("must be text"), "{error}");
+}
+
+#[test]
+fn values_can_be_asked_for_by_key() {
+    let loaded = user(LAB).unwrap();
+    assert_eq!(loaded.get("session.model").unwrap(), Some(json!("lab/coder")));
+    assert_eq!(loaded.get("session.max_turns").unwrap(), Some(json!(200)));
+    assert_eq!(loaded.get("budget.max_usd").unwrap(), None);
+    assert_eq!(loaded.get("providers.lab.kind").unwrap(), Some(json!("openai-chat")));
+    assert_eq!(
+        loaded.get("session").unwrap(),
+        Some(
+            json!({"model": "lab/coder", "mode": "default", "max_turns": 200, "tool_timeout_secs": 600})
+        )
+    );
+    assert!(loaded.get("session.nothing").is_err());
+    let entries = loaded.entries();
+    let entry = |key: &str| entries.iter().find(|entry| entry.key == key).unwrap();
+    assert_eq!(entry("appearance.color").value, Some(json!("auto")));
+    assert_eq!(entry("appearance.color").origin.to_string(), "built in");
+    assert_eq!(entry("providers.lab.kind").origin.line, Some(2));
+}
+
+#[test]
+fn a_key_in_the_shared_file_is_warned_about() {
+    let loaded = load(&sources(LAB, "[providers.lab]\napi_key = \"hush\"\n", "")).unwrap();
+    assert!(loaded.warnings[0].to_string().starts_with("project.toml:2:1: providers.lab.api_key"));
+}
+
+#[test]
+fn every_setting_says_what_it_is_and_what_it_does() {
+    for (names, field) in schema::leaves() {
+        let text = |keyword: &str| {
+            field.get(keyword).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        assert!(!text("title").is_empty(), "{names:?} has no title");
+        assert!(text("description").ends_with('.'), "{names:?} has no description");
+    }
+    assert!(!schema::schema().to_string().contains("\"null\""));
+}

@@ -1,0 +1,296 @@
+//! The settings, as one tree of types. What a field is called, what it means, its range, whether it
+//! is secret, read-only, live or open to folders nobody has trusted yet: all of that stands on the
+//! field, and the schema, the checks, the reference page and the settings browser read it there.
+//!
+//! Schema keywords beside the standard ones: `x-live` (takes effect without a restart) and
+//! `x-untrusted` (a project file may set it before the folder is trusted).
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use loon_api::{Effort, Mode, Money, PermissionRule};
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use crate::scalar;
+
+/// Version of the settings format that this Loom reads and writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// All settings in force.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(title = "Settings of Loom")]
+pub struct Settings {
+    /// Version of the settings format. Written by Loom; a file with a newer one is refused.
+    #[schemars(title = "Format version", extend("readOnly" = true, "x-untrusted" = true))]
+    pub schema_version: u32,
+    /// Servers that answer for models, under names of your choice. A model is called
+    /// `provider/model` everywhere.
+    #[schemars(title = "Providers", extend("x-live" = true))]
+    pub providers: IndexMap<String, Provider>,
+    /// How a session starts and how long it may work on one prompt.
+    #[schemars(title = "Session")]
+    pub session: Session,
+    /// Limits for a session with everything it starts. Checked before each model request.
+    #[schemars(title = "Budget")]
+    pub budget: Budget,
+    /// Which calls run, which ask and which are refused.
+    #[schemars(title = "Permissions")]
+    pub permissions: Permissions,
+    /// Colours and characters.
+    #[schemars(title = "Appearance")]
+    pub appearance: Appearance,
+    /// How the full screen behaves.
+    #[schemars(title = "Screen")]
+    pub ui: Ui,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            providers: IndexMap::new(),
+            session: Session::default(),
+            budget: Budget::default(),
+            permissions: Permissions::default(),
+            appearance: Appearance::default(),
+            ui: Ui::default(),
+        }
+    }
+}
+
+/// The wire format a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ProviderKind {
+    /// Chat completions, the format that most servers speak.
+    #[serde(rename = "openai-chat")]
+    OpenAiChat,
+    /// Responses, the newer format of the same family.
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    /// Messages.
+    #[serde(rename = "anthropic")]
+    Anthropic,
+    /// Answers read from a file, without a network. For demonstrations and tests.
+    #[serde(rename = "script")]
+    Script,
+}
+
+/// A server that answers for models.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Provider {
+    /// The wire format it speaks.
+    #[schemars(title = "Wire format", extend("x-live" = true))]
+    pub kind: ProviderKind,
+    /// Where it listens, with the version segment (`http://127.0.0.1:8081/v1`). Required for every
+    /// kind but `script`.
+    #[serde(default)]
+    #[schemars(title = "Base URL", extend("x-live" = true))]
+    pub base_url: Option<String>,
+    /// File with the answers of a `script` provider. A relative path begins at the workspace root.
+    #[serde(default)]
+    #[schemars(title = "Script file", extend("x-live" = true))]
+    pub script: Option<String>,
+    /// Name of the environment variable that holds the key. Unset is fine for a server that wants
+    /// none.
+    #[serde(default)]
+    #[schemars(title = "Key variable", extend("x-live" = true))]
+    pub api_key_env: Option<String>,
+    /// The key itself. `api_key_env` keeps it out of files and is the better choice.
+    #[serde(default)]
+    #[schemars(title = "Key", schema_with = "scalar::secret_schema", extend("x-live" = true))]
+    pub api_key: Option<SecretString>,
+    /// Further HTTP headers of each request.
+    #[serde(default)]
+    #[schemars(title = "Headers", schema_with = "scalar::secret_map_schema", extend("x-live" = true))]
+    pub headers: IndexMap<String, SecretString>,
+    /// Seconds until a connection must stand.
+    #[serde(default = "connect_timeout")]
+    #[schemars(title = "Connect timeout", range(min = 1, max = 600), extend("x-live" = true))]
+    pub connect_timeout_secs: u64,
+    /// Seconds that may pass without a byte from the server, before the first one too. Local models
+    /// can think long about a long prompt.
+    #[serde(default = "idle_timeout")]
+    #[schemars(title = "Idle timeout", range(min = 1, max = 86400), extend("x-live" = true))]
+    pub idle_timeout_secs: u64,
+    /// What is known of its models, by the name the server knows them under. A model that is not
+    /// listed can be used all the same.
+    #[serde(default)]
+    #[schemars(title = "Models", extend("x-live" = true))]
+    pub models: IndexMap<String, ModelSettings>,
+}
+
+fn connect_timeout() -> u64 {
+    10
+}
+
+fn idle_timeout() -> u64 {
+    300
+}
+
+/// What is known of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ModelSettings {
+    /// Most tokens of one request and its answer together.
+    #[schemars(title = "Context window", range(min = 1), extend("x-live" = true))]
+    pub context_tokens: Option<u64>,
+    /// Most tokens of one answer.
+    #[schemars(title = "Longest answer", range(min = 1), extend("x-live" = true))]
+    pub max_output_tokens: Option<u64>,
+    /// How hard it should think.
+    #[schemars(title = "Reasoning effort", extend("x-live" = true))]
+    pub effort: Option<Effort>,
+    /// What its tokens cost. Without it the cost of its requests counts as unknown, unless the
+    /// built-in table knows the model.
+    #[schemars(title = "Price", extend("x-live" = true))]
+    pub price: Option<Price>,
+}
+
+/// US dollars for a million tokens, as exact decimals (`"0.25"`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Price {
+    /// For input tokens.
+    #[serde(deserialize_with = "scalar::money")]
+    #[schemars(title = "Input", schema_with = "scalar::money_schema")]
+    pub input: Money,
+    /// For input tokens read from the provider's cache. Without it they cost as much as others.
+    #[serde(default, deserialize_with = "scalar::some_money")]
+    #[schemars(title = "Cached input", schema_with = "scalar::money_schema")]
+    pub cached: Option<Money>,
+    /// For output tokens.
+    #[serde(deserialize_with = "scalar::money")]
+    #[schemars(title = "Output", schema_with = "scalar::money_schema")]
+    pub output: Money,
+}
+
+/// How a session starts and how long it may work on one prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Session {
+    /// The model a new session begins with, as `provider/model`.
+    #[schemars(title = "Model", extend("x-live" = true, "x-untrusted" = true))]
+    pub model: Option<String>,
+    /// What happens to calls that no rule decides. `bypass` has no effect in a project's files; a
+    /// folder that is not trusted can only set `plan`.
+    #[schemars(title = "Permission mode", extend("x-live" = true, "x-untrusted" = true))]
+    pub mode: Mode,
+    /// Most model requests for one prompt.
+    #[schemars(title = "Steps for a prompt", range(min = 1, max = 100_000), extend("x-live" = true))]
+    pub max_turns: u32,
+    /// Seconds a tool call may take if neither the call nor the tool says otherwise.
+    #[schemars(title = "Tool timeout", range(min = 1, max = 86400), extend("x-live" = true))]
+    pub tool_timeout_secs: u64,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { model: None, mode: Mode::Default, max_turns: 200, tool_timeout_secs: 600 }
+    }
+}
+
+/// Limits for a session with everything it starts. Absent means no limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Budget {
+    /// Most money to spend, in US dollars. Requests without a known price count as nothing and are
+    /// reported as such.
+    #[serde(deserialize_with = "scalar::some_money")]
+    #[schemars(title = "Dollars", schema_with = "scalar::money_schema", extend("x-live" = true))]
+    pub max_usd: Option<Money>,
+    /// Most tokens, input and output together.
+    #[schemars(title = "Tokens", range(min = 1), extend("x-live" = true))]
+    pub max_tokens: Option<u64>,
+    /// Most model requests.
+    #[schemars(title = "Requests", range(min = 1), extend("x-live" = true))]
+    pub max_requests: Option<u64>,
+    /// Longest time at work, such as `90s`, `10m` or `1h30m`. Waiting for a person does not count.
+    #[serde(deserialize_with = "scalar::some_period")]
+    #[schemars(title = "Time at work", schema_with = "scalar::period_schema")]
+    pub deadline: Option<Duration>,
+}
+
+/// Which calls run, which ask and which are refused. The strongest matching rule decides: deny, then
+/// ask, then allow, then the mode. Deny and ask rules of all files hold together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Permissions {
+    /// Calls that run without a question. A prefix is a convenience, not a sandbox.
+    #[schemars(title = "Allow", extend("x-live" = true))]
+    pub allow_rules: Vec<PermissionRule>,
+    /// Calls that always ask.
+    #[schemars(title = "Ask", extend("x-live" = true, "x-untrusted" = true))]
+    pub ask_rules: Vec<PermissionRule>,
+    /// Calls that are refused.
+    #[schemars(title = "Deny", extend("x-live" = true, "x-untrusted" = true))]
+    pub deny_rules: Vec<PermissionRule>,
+    /// Folders besides the workspace root inside which mode `auto` may write. `~` is your home;
+    /// relative paths begin at the workspace root.
+    #[schemars(title = "Write roots", extend("x-live" = true))]
+    pub write_roots: Vec<String>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ColorChoice {
+    /// If the terminal has it and `NO_COLOR` is not set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Colours and characters.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Appearance {
+    /// Name of a theme; `auto` picks a dark or a light one by the terminal's background.
+    #[schemars(title = "Theme", extend("x-live" = true, "x-untrusted" = true))]
+    pub theme: String,
+    /// When to use colour.
+    #[schemars(title = "Colour", extend("x-live" = true, "x-untrusted" = true))]
+    pub color: ColorChoice,
+    /// Draw with ASCII characters only.
+    #[schemars(title = "ASCII only", extend("x-live" = true, "x-untrusted" = true))]
+    pub ascii: bool,
+}
+
+impl Default for Appearance {
+    fn default() -> Self {
+        Self { theme: "auto".into(), color: ColorChoice::Auto, ascii: false }
+    }
+}
+
+/// How the full screen behaves.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Ui {
+    /// Let the screen use the mouse. Off, the terminal's own selection works.
+    #[schemars(title = "Mouse", extend("x-live" = true, "x-untrusted" = true))]
+    pub mouse: bool,
+    /// Words in the empty composer.
+    #[schemars(title = "Placeholder", extend("x-live" = true, "x-untrusted" = true))]
+    pub placeholder: String,
+    /// Word beside the spinner.
+    #[schemars(title = "Spinner text", extend("x-live" = true, "x-untrusted" = true))]
+    pub spinner: String,
+    /// Show movement. Off, nothing on the screen animates.
+    #[schemars(title = "Motion", extend("x-live" = true, "x-untrusted" = true))]
+    pub motion: bool,
+}
+
+impl Default for Ui {
+    fn default() -> Self {
+        Self {
+            mouse: true,
+            placeholder: "What shall we do?".into(),
+            spinner: "Working".into(),
+            motion: true,
+        }
+    }
+}
