@@ -149,11 +149,11 @@ macro_rules! always_present {
     } )* };
 }
 
-always_present!(
+always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
     NoticeLevel, ErrorInfo, SessionState,
-);
+}
 
 impl<T> Field for Option<T> {
     fn present(&self) -> Option<&Self> {

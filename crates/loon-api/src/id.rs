@@ -15,7 +15,9 @@ pub type TurnNumber = u32;
 
 /// One run of work: a session, a subagent, a governed run or an agent-artifact run. `UUIDv7`, so
 /// ids sort by creation time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct ExecutionId(Uuid);
 
