@@ -3,6 +3,26 @@
 //! This crate knows records and effects. It must never know a wire format, what a tool means, the
 //! files of a project or a front end.
 
+pub mod clock;
+pub mod error;
+pub mod execution;
+pub mod fold;
+pub mod gate;
 pub mod port;
+pub mod recorder;
+pub mod store;
 
+pub use clock::{ManualClock, SystemClock};
+pub use error::KernelError;
+pub use execution::{Execution, StartOptions, cancel_by_id};
+pub use fold::{EffectRecord, ExecutionState, Resources};
+pub use gate::{
+    ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
+    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, ToolEffect, Verdict,
+};
 pub use port::{Admitted, EffectContext, Model, Progress, Tool, ToolOutput};
+pub use recorder::Recorder;
+pub use store::{
+    Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StoreError,
+    Verified,
+};

@@ -1,0 +1,252 @@
+//! Executions: beginning one, opening one again, ending one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::event::{
+    ApprovalResolved, Decision, EffectFinished, EffectKind, EffectStatus, ExecutionCancelled,
+    ExecutionResumed, ExecutionStarted,
+};
+use loon_api::{
+    AgentEvent, At, Clock, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
+    ExecutionKind, TurnNumber, VERSION,
+};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::KernelError;
+use crate::fold::{EffectRecord, ExecutionState};
+use crate::recorder::Recorder;
+use crate::store::JournalStore;
+
+/// How long a cancel waits for running effects to end by themselves before it settles them.
+const SETTLE: Duration = Duration::from_millis(800);
+
+/// How a new execution begins.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// Its id; absent makes one.
+    pub exec: Option<ExecutionId>,
+    /// What sort of work.
+    pub kind: ExecutionKind,
+    /// Absolute folder it works in.
+    pub cwd: String,
+    /// The execution that starts it.
+    pub parent: Option<ExecutionId>,
+    /// How long it may be at work.
+    pub deadline: Option<Duration>,
+}
+
+/// A run of work that this process owns. Clones are the same execution; the journal is let go with
+/// the last clone and the last recorder.
+#[derive(Clone)]
+pub struct Execution {
+    recorder: Recorder,
+    store: Arc<dyn JournalStore>,
+    in_flight: Arc<watch::Sender<usize>>,
+}
+
+impl Execution {
+    /// Begins an execution and records that.
+    pub async fn start(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        options: StartOptions,
+        events: mpsc::Sender<Arc<Envelope>>,
+    ) -> Result<Self, KernelError> {
+        let exec = options.exec.unwrap_or_else(ExecutionId::generate);
+        let writer = store.create(exec)?;
+        let recorder = Recorder::new(exec, clock, events, writer, ExecutionState::default());
+        let started = ExecutionStarted {
+            kind: options.kind,
+            cwd: options.cwd,
+            parent: options.parent,
+            deadline_ms: options.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            loon: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        recorder.record(None, started).await?;
+        Ok(Self::new(recorder, store))
+    }
+
+    /// Opens an execution again. `each` sees every old record in order. Effects that were begun and
+    /// never ended are recorded as unknown; open requests for a decision are withdrawn. A cancelled
+    /// execution is refused.
+    pub async fn resume(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        exec: ExecutionId,
+        events: mpsc::Sender<Arc<Envelope>>,
+        each: &mut (dyn FnMut(&Envelope) + Send),
+    ) -> Result<Self, KernelError> {
+        let opened = store.open(exec)?;
+        let mut state = ExecutionState::default();
+        for envelope in store.read(exec)? {
+            let envelope = envelope?;
+            state.apply(&envelope);
+            each(&envelope);
+        }
+        if let Some(reason) = state.cancelled {
+            return Err(KernelError::Cancelled { exec, reason });
+        }
+        let resumed = ExecutionResumed {
+            unknown: state.running_effects(),
+            repaired_bytes: opened.repaired_bytes,
+        };
+        let mut records = vec![(None, resumed.into())];
+        records.extend(state.asking.iter().map(|approval| {
+            let withdrawn = ApprovalResolved {
+                approval: approval.clone(),
+                decision: Decision::Withdrawn,
+                reason: None,
+                rule: None,
+            };
+            (state.turn, withdrawn.into())
+        }));
+        records.extend(unknown(&state));
+        let recorder = Recorder::new(exec, clock, events, opened.writer, state);
+        recorder.record_each(records).await?;
+        Ok(Self::new(recorder, store))
+    }
+
+    fn new(recorder: Recorder, store: Arc<dyn JournalStore>) -> Self {
+        Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// Its id.
+    pub fn exec(&self) -> ExecutionId {
+        self.recorder.exec()
+    }
+
+    /// Makes its records.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Its present state.
+    pub fn state(&self) -> ExecutionState {
+        self.recorder.state()
+    }
+
+    /// What is left of its deadline; absent without one.
+    pub fn remaining(&self) -> Option<Duration> {
+        let now = self.recorder.clock().now();
+        self.recorder.with_state(|state| state.remaining(now))
+    }
+
+    /// Fires when it is cancelled or another process took it over.
+    pub fn cancel_token(&self) -> &CancellationToken {
+        self.recorder.cancel_token()
+    }
+
+    /// Ends it: stops the running effects, gives them a moment to end by themselves, settles those
+    /// that do not, and writes the record after which nothing follows. False if it was cancelled
+    /// before.
+    pub async fn cancel(&self, reason: Option<String>) -> Result<bool, KernelError> {
+        self.cancel_token().cancel();
+        let mut in_flight = self.in_flight.subscribe();
+        tokio::select! {
+            // The sender lives in `self`, so an error cannot come up.
+            _ = in_flight.wait_for(|count| *count == 0) => {}
+            () = self.recorder.clock().sleep(SETTLE) => {}
+        }
+        let now = self.recorder.clock().now();
+        let ended =
+            self.recorder.end(reason, |state| settled(state, EffectStatus::Aborted, now)).await?;
+        self.recorder.make_durable().await?;
+        Ok(ended)
+    }
+
+    /// The store its journal is in.
+    pub(crate) fn store(&self) -> &Arc<dyn JournalStore> {
+        &self.store
+    }
+
+    /// Counts an effect as under way until the guard is dropped.
+    pub(crate) fn enter(&self) -> InFlight {
+        self.in_flight.send_modify(|count| *count += 1);
+        InFlight(Arc::clone(&self.in_flight))
+    }
+}
+
+/// An effect under way.
+pub(crate) struct InFlight(Arc<watch::Sender<usize>>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Cancels an execution from any process, wherever it stands: takes a newer fence, so that its
+/// present writer can write nothing more, and records the cancel. False if it was cancelled before.
+pub fn cancel_by_id(
+    store: &dyn JournalStore,
+    clock: &dyn Clock,
+    exec: ExecutionId,
+    reason: Option<String>,
+) -> Result<bool, KernelError> {
+    let mut writer = store.take_over(exec)?.writer;
+    let mut state = ExecutionState::default();
+    for envelope in store.read(exec)? {
+        state.apply(&envelope?);
+    }
+    if state.cancelled.is_some() {
+        return Ok(false);
+    }
+    let at = clock.now();
+    let mut events = unknown(&state);
+    events.push((None, ExecutionCancelled { reason }.into()));
+    let batch: Vec<Envelope> = (state.last_seq + 1..)
+        .zip(events)
+        .map(|(seq, (turn, event))| Envelope { v: VERSION, seq: Some(seq), at, exec, turn, event })
+        .collect();
+    writer.append(&batch)?;
+    writer.sync()?;
+    Ok(true)
+}
+
+/// The ends of effects that a former process began. They ran at least until its last record.
+fn unknown(state: &ExecutionState) -> Vec<(Option<TurnNumber>, AgentEvent)> {
+    state.last_at.map(|last| settled(state, EffectStatus::Unknown, last)).unwrap_or_default()
+}
+
+/// The ends of all effects that have none, as they stood at `until`.
+fn settled(
+    state: &ExecutionState,
+    status: EffectStatus,
+    until: At,
+) -> Vec<(Option<TurnNumber>, AgentEvent)> {
+    let running = state.effects.iter().filter(|(_, effect)| effect.is_running());
+    running.map(|(key, effect)| (effect.turn, settle(key, effect, status, until).into())).collect()
+}
+
+fn settle(
+    key: &EffectKey,
+    effect: &EffectRecord,
+    status: EffectStatus,
+    until: At,
+) -> EffectFinished {
+    let error = if status == EffectStatus::Unknown {
+        let message = format!("{key} was begun, and its end was never recorded");
+        ErrorInfo::new(ErrorCode::OutcomeUnknown, message)
+    } else {
+        ErrorInfo::new(ErrorCode::Cancelled, format!("{key} was stopped by a cancel"))
+    };
+    let ms = effect.started.map_or(0, |(_, at)| until.since(at).as_millis());
+    EffectFinished {
+        key: key.clone(),
+        status,
+        error: Some(error),
+        ms: u64::try_from(ms).unwrap_or(u64::MAX),
+        usage: effect.usage,
+        // What a request that was cut off has used is not known, so neither is its price.
+        cost: Cost {
+            unpriced: u32::from(effect.kind == Some(EffectKind::Model)),
+            ..Cost::default()
+        },
+        output: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

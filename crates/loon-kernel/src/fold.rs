@@ -1,0 +1,217 @@
+//! The state of an execution as a pure fold of its records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use loon_api::event::{EffectFinished, EffectKind, EffectStatus, ExecutionStarted};
+use loon_api::{
+    AgentEvent, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
+    ExecutionKind, Seq, TurnNumber, Usage,
+};
+
+/// What all effects used together. Everything is counted when an effect ends, except requests,
+/// which count when they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Input and output tokens.
+    pub tokens: u64,
+    /// The same in detail.
+    pub usage: Usage,
+    /// Money.
+    pub cost: Cost,
+    /// Wall time of the effects in milliseconds, waiting for a person not included.
+    pub ms: u64,
+    /// Effects that ended other than by a denial.
+    pub count: u64,
+    /// Requests sent to models, repeated ones included.
+    pub requests: u64,
+    /// An effect was denied because a budget was spent.
+    pub exceeded: bool,
+}
+
+/// One effect as far as the journal knows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EffectRecord {
+    /// What it touches; absent if it was denied before it began.
+    pub kind: Option<EffectKind>,
+    /// The turn it belongs to.
+    pub turn: Option<TurnNumber>,
+    /// Its first record, if it began, and when that was.
+    pub started: Option<(Seq, At)>,
+    /// Its last record, if it ended.
+    pub finished: Option<(Seq, EffectStatus)>,
+    /// Why it ended without an answer.
+    pub error: Option<ErrorInfo>,
+    /// What its failed attempts used, until it ends; then what it used in all.
+    pub usage: Usage,
+    /// What it cost.
+    pub cost: Cost,
+    /// What the gate noted with its end.
+    pub output: Option<serde_json::Value>,
+}
+
+impl EffectRecord {
+    /// It began and has not ended.
+    pub fn is_running(&self) -> bool {
+        self.started.is_some() && self.finished.is_none()
+    }
+}
+
+/// The state of an execution after some of its records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExecutionState {
+    /// Number of the last record, 0 before the first.
+    pub last_seq: Seq,
+    /// When the last record was made.
+    pub last_at: Option<At>,
+    /// What sort of work.
+    pub kind: Option<ExecutionKind>,
+    /// Folder it works in.
+    pub cwd: String,
+    /// The execution that started it.
+    pub parent: Option<ExecutionId>,
+    /// When it began.
+    pub started_at: Option<At>,
+    /// How long it may be at work.
+    pub deadline: Option<Duration>,
+    /// The turn under way.
+    pub turn: Option<TurnNumber>,
+    /// Effects by key.
+    pub effects: BTreeMap<EffectKey, EffectRecord>,
+    /// What they used.
+    pub resources: Resources,
+    /// It was cancelled, with the reason given.
+    pub cancelled: Option<Option<String>>,
+    /// Requests for a decision that are not answered.
+    pub asking: BTreeSet<ApprovalId>,
+    running: u32,
+    worked: Duration,
+    working_since: Option<At>,
+}
+
+impl ExecutionState {
+    /// Takes in the next record. Passing events change nothing.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        let Some(seq) = envelope.seq else { return };
+        self.last_seq = seq;
+        self.last_at = Some(envelope.at);
+        match &envelope.event {
+            AgentEvent::ExecutionStarted(event) => self.begin(event, envelope.at),
+            AgentEvent::ExecutionCancelled(event) => self.cancelled = Some(event.reason.clone()),
+            AgentEvent::TurnStarted(_) => self.turn = envelope.turn,
+            AgentEvent::TurnFinished(_) => self.turn = None,
+            AgentEvent::EffectStarted(event) => {
+                let effect = self.effects.entry(event.key.clone()).or_default();
+                if effect.started.is_none() {
+                    self.running += 1;
+                }
+                effect.kind = Some(event.kind);
+                effect.turn = envelope.turn;
+                effect.started.get_or_insert((seq, envelope.at));
+                if event.kind == EffectKind::Model {
+                    self.resources.requests += 1;
+                }
+            }
+            AgentEvent::EffectRetried(event) => {
+                let effect = self.effects.entry(event.key.clone()).or_default();
+                effect.usage += event.usage;
+                self.resources.requests += 1;
+            }
+            AgentEvent::EffectFinished(event) => self.finish(event, seq, envelope.turn),
+            AgentEvent::ApprovalRequested(event) => {
+                self.asking.insert(event.approval.id.clone());
+            }
+            AgentEvent::ApprovalResolved(event) => {
+                self.asking.remove(&event.approval);
+            }
+            AgentEvent::ExecutionResumed(_)
+            | AgentEvent::ItemStarted(_)
+            | AgentEvent::ItemDelta(_)
+            | AgentEvent::ItemDropped(_)
+            | AgentEvent::ItemCompleted(_)
+            | AgentEvent::PromptQueued(_)
+            | AgentEvent::QueueReturned(_)
+            | AgentEvent::ModeChanged(_)
+            | AgentEvent::ModelChanged(_)
+            | AgentEvent::SessionRewound(_)
+            | AgentEvent::SessionOpened(_)
+            | AgentEvent::HistoryPage(_)
+            | AgentEvent::SessionsListed(_)
+            | AgentEvent::ModelsListed(_)
+            | AgentEvent::MeterUpdated(_)
+            | AgentEvent::ContextEstimated(_)
+            | AgentEvent::Notice(_)
+            | AgentEvent::StreamFinished(_)
+            | AgentEvent::Unknown { .. } => {}
+        }
+        self.run_deadline_clock(envelope.at);
+    }
+
+    fn begin(&mut self, event: &ExecutionStarted, at: At) {
+        self.kind = Some(event.kind);
+        self.cwd.clone_from(&event.cwd);
+        self.parent = event.parent;
+        self.started_at = Some(at);
+        self.deadline = event.deadline_ms.map(Duration::from_millis);
+    }
+
+    fn finish(&mut self, event: &EffectFinished, seq: Seq, turn: Option<TurnNumber>) {
+        let effect = self.effects.entry(event.key.clone()).or_default();
+        if effect.finished.is_some() {
+            return;
+        }
+        if effect.started.is_some() {
+            self.running = self.running.saturating_sub(1);
+        }
+        effect.turn = turn;
+        effect.finished = Some((seq, event.status));
+        effect.error.clone_from(&event.error);
+        effect.usage = event.usage;
+        effect.cost = event.cost;
+        effect.output.clone_from(&event.output);
+        let total = &mut self.resources;
+        total.tokens = total.tokens.saturating_add(event.usage.total());
+        total.usage += event.usage;
+        total.cost += event.cost;
+        total.ms = total.ms.saturating_add(event.ms);
+        total.count += u64::from(event.status != EffectStatus::Denied);
+        total.exceeded |=
+            event.error.as_ref().is_some_and(|error| error.code == ErrorCode::QuotaExceeded);
+    }
+
+    /// The deadline runs while effects run, and through a turn as long as no person is asked.
+    fn run_deadline_clock(&mut self, at: At) {
+        let works = self.running > 0 || (self.turn.is_some() && self.asking.is_empty());
+        match (self.working_since, works) {
+            (None, true) => self.working_since = Some(at),
+            (Some(since), false) => {
+                self.worked += at.since(since);
+                self.working_since = None;
+            }
+            (None, false) | (Some(_), true) => {}
+        }
+    }
+
+    /// How long the execution has been at work until `now`: the time in turns and effects, without
+    /// the time a person took to decide.
+    pub fn worked(&self, now: At) -> Duration {
+        self.worked + self.working_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// What is left of the deadline at `now`; absent without a deadline.
+    pub fn remaining(&self, now: At) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_sub(self.worked(now)))
+    }
+
+    /// Keys of effects that began and have not ended.
+    pub fn running_effects(&self) -> Vec<EffectKey> {
+        self.effects
+            .iter()
+            .filter(|(_, effect)| effect.is_running())
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The one gate. Every model request and every tool call passes it, in this order: cancelled? past
+//! the deadline? quota left? do all authorities allow? does a human, where one is asked? Then it
+//! runs the effect under its timeout, meters it and records the outcome.
+//!
+//! An effect has a durable key. Performing a key that already ended gives back what was recorded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::event::{Decision, EffectStatus};
+use loon_api::{
+    Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ModelRequest, Money,
+    PermissionRule, StopReason, Subject, ToolSpec, TurnNumber, Usage,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::execution::Execution;
+use crate::port::{Model, Progress, Tool};
+
+mod admission;
+mod model;
+mod replay;
+mod run;
+mod tool;
+
+/// What a gate is built from.
+pub struct GateOptions {
+    /// The tools that can be called, by the name in their spec.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Who must allow a tool call. All must; a denial beats a question, a question beats a yes.
+    pub authorities: Vec<Arc<dyn Authority>>,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// What tokens cost.
+    pub pricing: Arc<dyn Pricing>,
+    /// What may be spent.
+    pub budget: Budget,
+    /// How failed requests are repeated.
+    pub retry: RetryPolicy,
+    /// How long a call may take whose tool names no time; absent is without bound.
+    pub tool_timeout: Option<Duration>,
+}
+
+/// Judges tool calls.
+pub trait Authority: Send + Sync {
+    /// Decides on one call.
+    fn decide(&self, request: &AuthorityRequest<'_>) -> Verdict;
+}
+
+/// The call that an authority judges.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthorityRequest<'a> {
+    /// The tool.
+    pub tool: &'a ToolSpec,
+    /// Its arguments.
+    pub arguments: &'a Value,
+    /// What the call would touch.
+    pub subjects: &'a [Subject],
+}
+
+/// What an authority says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// A human decides.
+    Ask {
+        /// Why, one sentence each.
+        reasons: Vec<String>,
+        /// The rule an "always" would write.
+        always: Option<PermissionRule>,
+    },
+    /// It must not run.
+    Deny {
+        /// Why, one sentence each.
+        reasons: Vec<String>,
+    },
+}
+
+/// Brings a question to a human.
+pub trait Approver: Send + Sync {
+    /// Waits for the decision. Dropping the future takes the question back.
+    fn ask<'a>(&'a self, approval: &'a Approval) -> BoxFuture<'a, ApprovalAnswer>;
+}
+
+/// A human's decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalAnswer {
+    /// What was decided.
+    pub decision: Decision,
+    /// Words for the model.
+    pub reason: Option<String>,
+    /// The rule that was kept with it.
+    pub rule: Option<PermissionRule>,
+}
+
+/// Knows what tokens cost.
+pub trait Pricing: Send + Sync {
+    /// The price of `usage` at `model` (`provider/model`), if known.
+    fn price(&self, model: &str, usage: &Usage) -> Option<Money>;
+}
+
+/// What may be spent. An effect that reaches a bound still completes; the next one is denied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// US dollars.
+    pub max_usd: Option<Money>,
+    /// Input and output tokens.
+    pub max_tokens: Option<u64>,
+    /// Requests to models, repeated ones included. Bounds only those.
+    pub max_requests: Option<u64>,
+}
+
+/// How failed requests are repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The wait before each repetition; as many as there are repetitions.
+    pub delays: Vec<Duration>,
+    /// The longest wait a server may ask for; a longer one ends the effect.
+    pub longest_wait: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            delays: vec![Duration::from_secs(1), Duration::from_secs(2)],
+            longest_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A model request to perform.
+pub struct ModelEffect<'a> {
+    /// The turn it belongs to.
+    pub turn: TurnNumber,
+    /// Its durable name.
+    pub key: EffectKey,
+    /// Whom to ask.
+    pub model: Arc<dyn Model>,
+    /// What to ask.
+    pub request: &'a ModelRequest,
+    /// How long it may take, repetitions included; absent is without bound.
+    pub timeout: Option<Duration>,
+    /// Where to tell of progress.
+    pub progress: mpsc::Sender<Progress>,
+    /// Stops it.
+    pub cancel: CancellationToken,
+}
+
+/// What a model request gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelOutcome {
+    /// The items that were recorded.
+    pub items: Vec<Item>,
+    /// Why the answer ended.
+    pub stop: StopReason,
+    /// What it used, failed attempts included.
+    pub usage: Usage,
+    /// What it cost, failed attempts included.
+    pub cost: Cost,
+}
+
+/// How a model request failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}", error.message)]
+pub struct EffectFailure {
+    /// As recorded.
+    pub status: EffectStatus,
+    /// Why.
+    pub error: ErrorInfo,
+    /// What it used as far as known, failed attempts included.
+    pub usage: Usage,
+    /// The model said that some of the answer had arrived. A request that had to be dropped said
+    /// nothing.
+    pub streamed: bool,
+}
+
+/// A tool call to perform.
+pub struct ToolEffect {
+    /// The turn it belongs to.
+    pub turn: TurnNumber,
+    /// Its durable name.
+    pub key: EffectKey,
+    /// The call, waiting.
+    pub item: Item,
+    /// Folder the call runs in, as an approval shows it.
+    pub cwd: String,
+    /// Where to tell of progress.
+    pub progress: mpsc::Sender<Progress>,
+    /// Stops it.
+    pub cancel: CancellationToken,
+}
+
+/// The gate of one execution.
+pub struct Gate {
+    execution: Execution,
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    authorities: Vec<Arc<dyn Authority>>,
+    approver: Arc<dyn Approver>,
+    pricing: Arc<dyn Pricing>,
+    budget: Budget,
+    retry: RetryPolicy,
+    tool_timeout: Option<Duration>,
+}
+
+impl Gate {
+    /// The gate of `execution`.
+    pub fn new(execution: &Execution, options: GateOptions) -> Self {
+        let tools =
+            options.tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        Self {
+            execution: execution.clone(),
+            tools,
+            authorities: options.authorities,
+            approver: options.approver,
+            pricing: options.pricing,
+            budget: options.budget,
+            retry: options.retry,
+            tool_timeout: options.tool_timeout,
+        }
+    }
+
+    /// True once the budget is spent, so that the next request will be denied.
+    pub fn is_budget_spent(&self) -> bool {
+        self.spent(true).is_some()
+    }
+}
+
+/// The answer to a stop before the end.
+fn cancelled() -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::Cancelled, "stopped by a person, a signal or a cancel")
+}
+
+#[cfg(test)]
+mod tests;

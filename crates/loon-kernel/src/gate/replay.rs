@@ -1,0 +1,75 @@
+//! Giving back the outcome of an effect that ended before.
+
+use std::sync::Arc;
+
+use loon_api::event::EffectStatus;
+use loon_api::{AgentEvent, EffectKey, ErrorCode, ErrorInfo, Item, Seq};
+
+use super::model::{ModelNote, unrecorded};
+use super::{EffectFailure, Gate, ModelOutcome};
+use crate::error::KernelError;
+use crate::fold::EffectRecord;
+
+impl Gate {
+    pub(super) async fn replay_model(
+        &self,
+        key: &EffectKey,
+        known: &EffectRecord,
+    ) -> Result<ModelOutcome, EffectFailure> {
+        let failure =
+            |status, error| EffectFailure { status, error, usage: known.usage, streamed: false };
+        let Some((seq, status)) = known.finished else {
+            return Err(failure(EffectStatus::Failed, under_way(key)));
+        };
+        let note = known.output.clone().and_then(|note| serde_json::from_value(note).ok());
+        match (status, note) {
+            (EffectStatus::Completed, Some(ModelNote { stop, items })) => {
+                let items = self
+                    .recorded_items(seq.saturating_sub(items), seq)
+                    .await
+                    .map_err(|error| unrecorded(&error))?;
+                Ok(ModelOutcome { items, stop, usage: known.usage, cost: known.cost })
+            }
+            (status, _) => {
+                let error = known.error.clone().unwrap_or_else(|| no_outcome(key));
+                Err(failure(status, error))
+            }
+        }
+    }
+
+    /// The items of the records from `from` up to but without `to`.
+    pub(super) async fn recorded_items(
+        &self,
+        from: Seq,
+        to: Seq,
+    ) -> Result<Vec<Item>, KernelError> {
+        let store = Arc::clone(self.execution.store());
+        let exec = self.execution.exec();
+        let read = move || -> Result<Vec<Item>, KernelError> {
+            let mut items = Vec::new();
+            for envelope in store.read(exec)? {
+                let envelope = envelope?;
+                let Some(seq) = envelope.seq else { continue };
+                if seq >= to {
+                    break;
+                }
+                if let (true, AgentEvent::ItemCompleted(event)) = (seq >= from, envelope.event) {
+                    items.push(event.item);
+                }
+            }
+            Ok(items)
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|error| KernelError::Interrupted {
+            exec,
+            what: format!("reading back items: {error}"),
+        })?
+    }
+}
+
+pub(super) fn under_way(key: &EffectKey) -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::Conflict, format!("{key} is under way already"))
+}
+
+pub(super) fn no_outcome(key: &EffectKey) -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::OutcomeUnknown, format!("the journal holds no outcome of {key}"))
+}

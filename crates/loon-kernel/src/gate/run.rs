@@ -1,0 +1,139 @@
+//! Running one admitted effect under its cancel, timeout and deadline.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use loon_api::event::EffectStatus;
+use loon_api::{At, BoxFuture, ErrorCode, ErrorInfo};
+use tokio_util::sync::CancellationToken;
+
+use super::admission::in_words;
+use super::{Gate, cancelled};
+
+/// How long a stopped run may take to return by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How often the fence is looked at while an effect runs, so that a cancel from another process
+/// reaches it.
+const FENCE_CHECK: Duration = Duration::from_secs(1);
+
+/// Why a run was stopped.
+pub(super) struct Stop {
+    /// As it is recorded.
+    pub(super) status: EffectStatus,
+    /// Why.
+    pub(super) error: ErrorInfo,
+}
+
+/// How a run came to its end.
+pub(super) enum Ran<T> {
+    /// It returned by itself.
+    Returned(T),
+    /// It was stopped, and returned within the grace or was dropped.
+    Stopped(Stop, Option<T>),
+    /// It panicked, with these words.
+    Panicked(String),
+}
+
+/// When and by whom a run is stopped.
+pub(super) struct Limits<'a> {
+    /// The caller's cancel.
+    pub(super) cancel: &'a CancellationToken,
+    /// When the effect began and how long it may take.
+    pub(super) timeout: Option<(At, Duration)>,
+}
+
+impl Gate {
+    /// Runs `run`, which listens to `stop`, until it returns or `limits` end it.
+    pub(super) async fn supervise<T>(
+        &self,
+        run: BoxFuture<'_, T>,
+        stop: &CancellationToken,
+        limits: &Limits<'_>,
+    ) -> Ran<T> {
+        let mut run = AssertUnwindSafe(run).catch_unwind();
+        let reason = tokio::select! {
+            biased;
+            done = &mut run => return returned(done),
+            reason = self.limit_reached(limits) => reason,
+        };
+        stop.cancel();
+        let rest = tokio::select! {
+            biased;
+            done = &mut run => match done {
+                Ok(value) => Some(value),
+                Err(panic) => return Ran::Panicked(words_of(panic)),
+            },
+            () = self.execution.recorder().clock().sleep(GRACE) => None,
+        };
+        Ran::Stopped(reason, rest)
+    }
+
+    /// Completes when the effect must end.
+    pub(super) async fn limit_reached(&self, limits: &Limits<'_>) -> Stop {
+        let execution = &self.execution;
+        tokio::select! {
+            biased;
+            () = limits.cancel.cancelled() => Stop::by_cancel(),
+            () = execution.cancel_token().cancelled() => Stop::by_cancel(),
+            stop = self.timed_out(limits.timeout) => stop,
+            () = self.deadline_passed() => {
+                Stop { status: EffectStatus::TimedOut, error: self.past_deadline() }
+            }
+            () = self.fenced() => Stop::by_cancel(),
+        }
+    }
+
+    async fn timed_out(&self, timeout: Option<(At, Duration)>) -> Stop {
+        let Some((began, timeout)) = timeout else { return std::future::pending().await };
+        let clock = self.execution.recorder().clock();
+        clock.sleep(timeout.saturating_sub(clock.now().since(began))).await;
+        let message = format!("the time limit of {} passed", in_words(timeout));
+        Stop {
+            status: EffectStatus::TimedOut,
+            error: ErrorInfo::new(ErrorCode::DeadlineExceeded, message),
+        }
+    }
+
+    /// The deadline stands still while a person is asked, so what is left is looked up again each
+    /// time it seems to have run out.
+    async fn deadline_passed(&self) {
+        loop {
+            match self.execution.remaining() {
+                None => std::future::pending().await,
+                Some(Duration::ZERO) => return,
+                Some(left) => self.execution.recorder().clock().sleep(left).await,
+            }
+        }
+    }
+
+    async fn fenced(&self) {
+        loop {
+            self.execution.recorder().clock().sleep(FENCE_CHECK).await;
+            if self.execution.recorder().check_fence().is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Stop {
+    fn by_cancel() -> Self {
+        Self { status: EffectStatus::Aborted, error: cancelled() }
+    }
+}
+
+fn returned<T>(done: Result<T, Box<dyn std::any::Any + Send>>) -> Ran<T> {
+    match done {
+        Ok(value) => Ran::Returned(value),
+        Err(panic) => Ran::Panicked(words_of(panic)),
+    }
+}
+
+fn words_of(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<String>() {
+        Ok(words) => *words,
+        Err(other) => other.downcast_ref::<&str>().map_or_else(String::new, |w| (*w).to_owned()),
+    }
+}

@@ -1,0 +1,391 @@
+//! Tool calls: from a waiting item to a final one that has been recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::event::{
+    ApprovalRequested, ApprovalResolved, Decision, EffectFinished, EffectKind, EffectStarted,
+    EffectStatus, ItemCompleted, ItemStarted,
+};
+use loon_api::{
+    Approval, ApprovalId, At, Cost, ErrorCode, ErrorInfo, Item, ItemBody, PermissionRule, Subject,
+    ToolCallItem, ToolCallStatus, ToolResult, Usage,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::admission::Refusal;
+use super::model::millis;
+use super::replay::{no_outcome, under_way};
+use super::run::{Limits, Ran, Stop};
+use super::{ApprovalAnswer, Gate, ToolEffect, Verdict, cancelled};
+use crate::error::KernelError;
+use crate::fold::EffectRecord;
+use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
+
+/// How a call ended, before it is put into its item.
+struct Ended {
+    effect: EffectStatus,
+    call: ToolCallStatus,
+    output: ToolOutput,
+    error: Option<ErrorInfo>,
+}
+
+/// What the checks before the run gave: the tool to run, or the end.
+type Checked = Result<Arc<dyn Tool>, Ended>;
+
+impl Gate {
+    /// Performs a tool call. The item that comes back is final, has been recorded, and tells the
+    /// model what happened. While the call is under way the reader of the stream sees the item
+    /// asking and running.
+    pub async fn tool(&self, effect: ToolEffect) -> Item {
+        let ItemBody::ToolCall(call) = &effect.item.body else { return effect.item };
+        let mut call = call.clone();
+        let known =
+            self.execution.recorder().with_state(|state| state.effects.get(&effect.key).cloned());
+        if let Some(known) = known {
+            return self.replay_tool(&effect, call, &known).await;
+        }
+        let _in_flight = self.execution.enter();
+        match self.perform(&effect, &mut call).await {
+            Ok(item) => item,
+            // There is nobody left to record for: the journal is closed, taken over or broken.
+            Err(error) => final_item(&effect, call, Ended::unrecorded(&error), None),
+        }
+    }
+
+    async fn perform(
+        &self,
+        effect: &ToolEffect,
+        call: &mut ToolCallItem,
+    ) -> Result<Item, KernelError> {
+        let clock = self.execution.recorder().clock();
+        let tool = match self.check(effect, call).await? {
+            Ok(tool) => tool,
+            Err(ended) => return self.finish(effect, call.clone(), ended, None).await,
+        };
+        let timeout = tool.timeout(&call.arguments).or(self.tool_timeout);
+        self.show(effect, call, ToolCallStatus::Running).await;
+        let began = clock.now();
+        if !tool.spec().class.is_read_only() {
+            self.record_intent(effect, call, timeout).await?;
+        }
+        let ended = self.run_tool(effect, call, tool.as_ref(), timeout.map(|t| (began, t))).await;
+        self.finish(effect, call.clone(), ended, Some(began)).await
+    }
+
+    /// Everything that must hold before the call may run.
+    async fn check(
+        &self,
+        effect: &ToolEffect,
+        call: &mut ToolCallItem,
+    ) -> Result<Checked, KernelError> {
+        if let Err(refusal) = self.admit(&effect.cancel, false) {
+            return Ok(Err(refusal.into()));
+        }
+        let Some(tool) = self.tools.get(&call.tool).cloned() else {
+            return Ok(Err(self.unknown_tool(&call.tool)));
+        };
+        if !call.arguments.is_object() {
+            return Ok(Err(Ended::invalid("The arguments are not a JSON object. Send an object.")));
+        }
+        if call.title.is_empty() {
+            call.title = tool.title(&call.arguments);
+        }
+        let subjects = match tool.subjects(&call.arguments) {
+            Ok(subjects) => subjects,
+            Err(text) => return Ok(Err(Ended::invalid(text))),
+        };
+        match self.judge(tool.spec(), &call.arguments, &subjects) {
+            Verdict::Allow => Ok(Ok(tool)),
+            Verdict::Deny { reasons } => Ok(Err(Ended::denied(reasons.join(" ")))),
+            Verdict::Ask { reasons, always } => {
+                let approval = approval(effect, call, tool.as_ref(), &subjects, reasons, always);
+                Ok(self.ask(effect, call, approval).await?.map(|()| tool))
+            }
+        }
+    }
+
+    /// Asks a human. The wait costs neither the call's timeout nor the deadline.
+    async fn ask(
+        &self,
+        effect: &ToolEffect,
+        call: &ToolCallItem,
+        approval: Approval,
+    ) -> Result<Result<(), Ended>, KernelError> {
+        let recorder = self.execution.recorder();
+        self.show(effect, call, ToolCallStatus::Asking).await;
+        recorder
+            .record(Some(effect.turn), ApprovalRequested { approval: approval.clone() })
+            .await?;
+        let answer = tokio::select! {
+            biased;
+            () = effect.cancel.cancelled() => withdrawn(),
+            () = self.execution.cancel_token().cancelled() => withdrawn(),
+            answer = self.approver.ask(&approval) => answer,
+        };
+        let resolved = ApprovalResolved {
+            approval: approval.id,
+            decision: answer.decision,
+            reason: answer.reason.clone(),
+            rule: answer.rule,
+        };
+        recorder.record(Some(effect.turn), resolved).await?;
+        Ok(match answer.decision {
+            Decision::Approved => self.admit(&effect.cancel, false).map_err(Ended::from),
+            Decision::Denied => Err(Ended::denied(match answer.reason {
+                Some(reason) => format!("The user said no: {reason}"),
+                None => "The user said no.".to_owned(),
+            })),
+            Decision::NobodyToAsk => Err(Ended::denied(format!(
+                "It needs an approval, and nobody is there to give it. {}",
+                approval.reasons.join(" ")
+            ))),
+            Decision::Withdrawn => {
+                Err(Refusal { status: EffectStatus::Aborted, error: cancelled() }.into())
+            }
+        })
+    }
+
+    async fn record_intent(
+        &self,
+        effect: &ToolEffect,
+        call: &ToolCallItem,
+        timeout: Option<Duration>,
+    ) -> Result<(), KernelError> {
+        let recorder = self.execution.recorder();
+        let started = EffectStarted {
+            key: effect.key.clone(),
+            kind: EffectKind::Tool,
+            target: call.tool.clone(),
+            item: Some(effect.item.id.clone()),
+            timeout_ms: timeout.map(millis),
+        };
+        recorder.record(Some(effect.turn), started).await?;
+        recorder.make_durable().await
+    }
+
+    async fn run_tool(
+        &self,
+        effect: &ToolEffect,
+        call: &ToolCallItem,
+        tool: &dyn Tool,
+        timeout: Option<(At, Duration)>,
+    ) -> Ended {
+        let stop = CancellationToken::new();
+        let cx = EffectContext { cancel: stop.clone(), progress: effect.progress.clone() };
+        let run = tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
+        let limits = Limits { cancel: &effect.cancel, timeout };
+        match self.supervise(run, &stop, &limits).await {
+            Ran::Returned(output) => Ended::returned(output),
+            Ran::Stopped(stop, output) => Ended::stopped(stop, output),
+            Ran::Panicked(words) => Ended::panicked(&words),
+        }
+    }
+
+    /// Records the final item and the end of the effect together.
+    async fn finish(
+        &self,
+        effect: &ToolEffect,
+        call: ToolCallItem,
+        ended: Ended,
+        began: Option<At>,
+    ) -> Result<Item, KernelError> {
+        let recorder = self.execution.recorder();
+        let ms = began.map(|began| millis(recorder.clock().now().since(began)));
+        let end = EffectFinished {
+            key: effect.key.clone(),
+            status: ended.effect,
+            error: ended.error.clone(),
+            ms: ms.unwrap_or(0),
+            usage: Usage::default(),
+            cost: Cost::default(),
+            output: None,
+        };
+        let item = final_item(effect, call, ended, ms);
+        let records = vec![ItemCompleted { item: item.clone() }.into(), end.into()];
+        match recorder.record_all(Some(effect.turn), records).await {
+            Ok(_) => Ok(item),
+            // The call did end; that this could not be recorded must not change what the model and
+            // the user are told of it, when a cancel is the reason.
+            Err(KernelError::Cancelled { .. }) => Ok(item),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Shows the item on its way; the record follows when it is final.
+    async fn show(&self, effect: &ToolEffect, call: &ToolCallItem, status: ToolCallStatus) {
+        let call = ToolCallItem { status, ..call.clone() };
+        let item = Item { body: ItemBody::ToolCall(call), ..effect.item.clone() };
+        self.execution.recorder().pass(Some(effect.turn), ItemStarted { item }).await;
+    }
+
+    fn unknown_tool(&self, name: &str) -> Ended {
+        let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+        let text = format!("There is no tool `{name}`. The tools are: {}.", names.join(", "));
+        Ended::refused(
+            EffectStatus::Denied,
+            ToolCallStatus::Failed,
+            ErrorInfo::new(ErrorCode::NotFound, format!("there is no tool `{name}`")),
+            text,
+        )
+    }
+
+    async fn replay_tool(
+        &self,
+        effect: &ToolEffect,
+        call: ToolCallItem,
+        known: &EffectRecord,
+    ) -> Item {
+        let Some((seq, status)) = known.finished else {
+            let ended = Ended::failed(under_way(&effect.key));
+            return final_item(effect, call, ended, None);
+        };
+        // The final item is the record right before the end.
+        let recorded = match status {
+            EffectStatus::Unknown => Ok(Vec::new()),
+            _ => self.recorded_items(seq.saturating_sub(1), seq).await,
+        };
+        match recorded {
+            Ok(items) if items.len() == 1 => {
+                items.into_iter().next().unwrap_or(effect.item.clone())
+            }
+            Ok(_) => final_item(effect, call, Ended::unknown(no_outcome(&effect.key)), None),
+            Err(error) => final_item(effect, call, Ended::unrecorded(&error), None),
+        }
+    }
+}
+
+impl Ended {
+    fn returned(output: ToolOutput) -> Self {
+        let failed = output.result.is_error;
+        Self {
+            effect: EffectStatus::Completed,
+            call: if failed { ToolCallStatus::Failed } else { ToolCallStatus::Done },
+            output,
+            error: None,
+        }
+    }
+
+    /// A stopped run keeps what it had to say: files it changed are changed.
+    fn stopped(stop: Stop, output: Option<ToolOutput>) -> Self {
+        let what = match &output {
+            Some(_) => "The call was stopped before its end",
+            None => "The call was stopped before its end, and what it had done until then stands",
+        };
+        let note = format!("{what}: {}.", stop.error.message);
+        let mut output = output.unwrap_or_default();
+        output.result = ToolResult::error(if output.result.text.is_empty() {
+            note
+        } else {
+            format!("{}\n\n{note}", output.result.text)
+        });
+        let call = match stop.status {
+            EffectStatus::Aborted => ToolCallStatus::Cancelled,
+            _ => ToolCallStatus::Failed,
+        };
+        Self { effect: stop.status, call, output, error: Some(stop.error) }
+    }
+
+    fn panicked(words: &str) -> Self {
+        Self::failed(ErrorInfo::new(ErrorCode::Internal, format!("the tool broke down: {words}")))
+    }
+
+    fn failed(error: ErrorInfo) -> Self {
+        let text = format!("The call failed: {}.", error.message);
+        Self::refused(EffectStatus::Failed, ToolCallStatus::Failed, error, text)
+    }
+
+    fn unknown(error: ErrorInfo) -> Self {
+        let text = "The call was begun, and its end was never recorded. It may have had its effect \
+                    in whole, in part or not at all. Look before you repeat it.";
+        Self::refused(EffectStatus::Unknown, ToolCallStatus::Unknown, error, text)
+    }
+
+    fn invalid(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let error = ErrorInfo::new(ErrorCode::Invalid, text.clone());
+        Self::refused(EffectStatus::Denied, ToolCallStatus::Failed, error, text)
+    }
+
+    fn denied(reason: String) -> Self {
+        let text = format!("Not run: permission denied. {reason}");
+        let error = ErrorInfo::new(ErrorCode::Denied, reason);
+        Self::refused(EffectStatus::Denied, ToolCallStatus::Denied, error, text)
+    }
+
+    fn unrecorded(error: &KernelError) -> Self {
+        let status = match error {
+            KernelError::Cancelled { .. } => ToolCallStatus::Cancelled,
+            KernelError::Store(_) | KernelError::Interrupted { .. } => ToolCallStatus::Failed,
+        };
+        let text = format!("The session's journal cannot be written: {error}.");
+        Self::refused(EffectStatus::Failed, status, error.info(), text)
+    }
+
+    fn refused(
+        effect: EffectStatus,
+        call: ToolCallStatus,
+        error: ErrorInfo,
+        text: impl Into<String>,
+    ) -> Self {
+        Self { effect, call, output: ToolOutput::error(text), error: Some(error) }
+    }
+}
+
+impl From<Refusal> for Ended {
+    fn from(refusal: Refusal) -> Self {
+        let call = match refusal.status {
+            EffectStatus::Aborted => ToolCallStatus::Cancelled,
+            EffectStatus::TimedOut => ToolCallStatus::Failed,
+            _ => ToolCallStatus::Denied,
+        };
+        let text = format!("Not run: {}.", refusal.error.message);
+        Self::refused(refusal.status, call, refusal.error, text)
+    }
+}
+
+fn final_item(effect: &ToolEffect, call: ToolCallItem, ended: Ended, ms: Option<u64>) -> Item {
+    let call = ToolCallItem {
+        status: ended.call,
+        summary: ended.output.summary,
+        result: Some(ended.output.result),
+        changes: ended.output.changes,
+        exit_code: ended.output.exit_code,
+        ms,
+        error: ended.error,
+        ..call
+    };
+    Item { body: ItemBody::ToolCall(call), ..effect.item.clone() }
+}
+
+fn approval(
+    effect: &ToolEffect,
+    call: &ToolCallItem,
+    tool: &dyn Tool,
+    subjects: &[Subject],
+    reasons: Vec<String>,
+    always: Option<PermissionRule>,
+) -> Approval {
+    let lines: Vec<&str> = subjects
+        .iter()
+        .filter_map(|subject| match subject {
+            Subject::Command { line, .. } => Some(line.as_str()),
+            Subject::Path { .. } | Subject::Url { .. } => None,
+        })
+        .collect();
+    let exact = if lines.is_empty() { call.title.clone() } else { lines.join("\n") };
+    Approval {
+        id: ApprovalId::new(effect.key.as_str()),
+        item: effect.item.id.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        detail: tool.preview(&call.arguments).unwrap_or(exact),
+        reasons,
+        cwd: effect.cwd.clone(),
+        always,
+    }
+}
+
+fn withdrawn() -> ApprovalAnswer {
+    ApprovalAnswer { decision: Decision::Withdrawn, reason: None, rule: None }
+}

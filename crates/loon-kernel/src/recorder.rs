@@ -1,0 +1,256 @@
+//! The recorder: the one way in which records and passing events of an execution come about.
+//!
+//! A record goes to the journal, then into the fold, then to the reader of the stream, in the order
+//! of its number even with concurrent callers. What a dropped caller had written but not yet
+//! published is published by the next call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use loon_api::event::ExecutionCancelled;
+use loon_api::{AgentEvent, Clock, Envelope, ExecutionId, Seq, TurnNumber, VERSION};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::KernelError;
+use crate::fold::ExecutionState;
+use crate::store::{JournalWriter, StoreError};
+
+/// A record is durable at latest this long after it was written.
+const LAZY_SYNC: Duration = Duration::from_millis(200);
+
+/// Makes records. Clones write the same journal.
+#[derive(Clone)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    exec: ExecutionId,
+    clock: Arc<dyn Clock>,
+    events: mpsc::Sender<Arc<Envelope>>,
+    /// Fires when nothing more can be written.
+    cancel: CancellationToken,
+    ledger: Mutex<Ledger>,
+    /// Held while events go out, so that they keep their order.
+    publishing: tokio::sync::Mutex<()>,
+    /// Held while a sync runs: who waits for it finds its own records done as well. The number is
+    /// that of the last durable record.
+    syncing: tokio::sync::Mutex<Seq>,
+}
+
+struct Ledger {
+    writer: Box<dyn JournalWriter>,
+    state: ExecutionState,
+    /// Written or passing, and not yet sent to the reader.
+    outbox: VecDeque<Arc<Envelope>>,
+    lazy_sync_waits: bool,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        exec: ExecutionId,
+        clock: Arc<dyn Clock>,
+        events: mpsc::Sender<Arc<Envelope>>,
+        writer: Box<dyn JournalWriter>,
+        state: ExecutionState,
+    ) -> Self {
+        let durable = state.last_seq;
+        let ledger = Ledger { writer, state, outbox: VecDeque::new(), lazy_sync_waits: false };
+        let shared = Shared {
+            exec,
+            clock,
+            events,
+            cancel: CancellationToken::new(),
+            ledger: Mutex::new(ledger),
+            publishing: tokio::sync::Mutex::new(()),
+            syncing: tokio::sync::Mutex::new(durable),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The execution whose journal this is.
+    pub fn exec(&self) -> ExecutionId {
+        self.shared.exec
+    }
+
+    /// The clock that records are dated by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// Fires when the execution is cancelled or another process took it over.
+    pub fn cancel_token(&self) -> &CancellationToken {
+        &self.shared.cancel
+    }
+
+    /// Writes one record and publishes it. Gives its number.
+    pub async fn record(
+        &self,
+        turn: Option<TurnNumber>,
+        event: impl Into<AgentEvent>,
+    ) -> Result<Seq, KernelError> {
+        self.record_all(turn, vec![event.into()]).await
+    }
+
+    /// Writes records that belong together and publishes them. On an error none is written. Gives
+    /// the number of the last.
+    pub async fn record_all(
+        &self,
+        turn: Option<TurnNumber>,
+        events: Vec<AgentEvent>,
+    ) -> Result<Seq, KernelError> {
+        self.record_each(events.into_iter().map(|event| (turn, event)).collect()).await
+    }
+
+    /// The same with a turn of its own for each record.
+    pub(crate) async fn record_each(
+        &self,
+        events: Vec<(Option<TurnNumber>, AgentEvent)>,
+    ) -> Result<Seq, KernelError> {
+        let seq = self.write(events)?;
+        self.publish().await;
+        Ok(seq)
+    }
+
+    /// Tells the reader of something that leaves no record.
+    pub async fn pass(&self, turn: Option<TurnNumber>, event: impl Into<AgentEvent>) {
+        let envelope = self.envelope(None, turn, event.into());
+        self.shared.ledger().outbox.push_back(Arc::new(envelope));
+        self.publish().await;
+    }
+
+    /// Comes back once everything written until now survives a loss of power.
+    pub async fn make_durable(&self) -> Result<(), KernelError> {
+        let wanted = self.shared.ledger().state.last_seq;
+        let mut durable = self.shared.syncing.lock().await;
+        if *durable >= wanted {
+            return Ok(());
+        }
+        let (job, upto) = {
+            let mut ledger = self.shared.ledger();
+            (ledger.writer.sync_job(), ledger.state.last_seq)
+        };
+        let done = tokio::task::spawn_blocking(job).await.map_err(|error| {
+            KernelError::Interrupted { exec: self.exec(), what: format!("sync: {error}") }
+        })?;
+        self.shared.notice_fence(done)?;
+        *durable = upto;
+        Ok(())
+    }
+
+    /// The present state.
+    pub fn state(&self) -> ExecutionState {
+        self.shared.ledger().state.clone()
+    }
+
+    /// Looks at the present state without copying it.
+    pub fn with_state<T>(&self, look: impl FnOnce(&ExecutionState) -> T) -> T {
+        look(&self.shared.ledger().state)
+    }
+
+    /// Fails, and fires the cancel token, once another process took the execution over.
+    pub(crate) fn check_fence(&self) -> Result<(), KernelError> {
+        let checked = self.shared.ledger().writer.check();
+        self.shared.notice_fence(checked)
+    }
+
+    /// Ends the execution with what `settle` makes of its state, and a record of the cancel. False if
+    /// it was cancelled before.
+    pub(crate) async fn end(
+        &self,
+        reason: Option<String>,
+        settle: impl FnOnce(&ExecutionState) -> Vec<(Option<TurnNumber>, AgentEvent)>,
+    ) -> Result<bool, KernelError> {
+        {
+            let mut ledger = self.shared.ledger();
+            if ledger.state.cancelled.is_some() {
+                return Ok(false);
+            }
+            let mut events = settle(&ledger.state);
+            events.push((None, ExecutionCancelled { reason }.into()));
+            self.append(&mut ledger, events)?;
+        }
+        self.publish().await;
+        Ok(true)
+    }
+
+    fn write(&self, events: Vec<(Option<TurnNumber>, AgentEvent)>) -> Result<Seq, KernelError> {
+        let mut ledger = self.shared.ledger();
+        if let Some(reason) = &ledger.state.cancelled {
+            return Err(KernelError::Cancelled { exec: self.exec(), reason: reason.clone() });
+        }
+        self.append(&mut ledger, events)?;
+        Ok(ledger.state.last_seq)
+    }
+
+    fn append(
+        &self,
+        ledger: &mut Ledger,
+        events: Vec<(Option<TurnNumber>, AgentEvent)>,
+    ) -> Result<(), KernelError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let batch: Vec<Envelope> = (ledger.state.last_seq + 1..)
+            .zip(events)
+            .map(|(seq, (turn, event))| self.envelope(Some(seq), turn, event))
+            .collect();
+        let appended = ledger.writer.append(&batch);
+        self.shared.notice_fence(appended)?;
+        for envelope in batch {
+            ledger.state.apply(&envelope);
+            ledger.outbox.push_back(Arc::new(envelope));
+        }
+        if !ledger.lazy_sync_waits {
+            ledger.lazy_sync_waits = true;
+            tokio::spawn(sync_later(Arc::downgrade(&self.shared), Arc::clone(&self.shared.clock)));
+        }
+        Ok(())
+    }
+
+    fn envelope(&self, seq: Option<Seq>, turn: Option<TurnNumber>, event: AgentEvent) -> Envelope {
+        let at = self.shared.clock.now();
+        Envelope { v: VERSION, seq, at, exec: self.exec(), turn, event }
+    }
+
+    async fn publish(&self) {
+        let _order = self.shared.publishing.lock().await;
+        while !self.shared.ledger().outbox.is_empty() {
+            // A place first: an event leaves the outbox only when it can be sent, so that dropping
+            // this future loses none.
+            let place = self.shared.events.reserve().await;
+            let next = self.shared.ledger().outbox.pop_front();
+            if let (Ok(place), Some(envelope)) = (place, next) {
+                place.send(envelope);
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notice_fence(&self, result: Result<(), StoreError>) -> Result<(), KernelError> {
+        if matches!(result, Err(StoreError::Fenced { .. })) {
+            self.cancel.cancel();
+        }
+        Ok(result?)
+    }
+}
+
+/// Runs once after the first write that follows a sync, so that an idle execution wakes nobody. It
+/// must not keep the journal's lease alive.
+async fn sync_later(shared: Weak<Shared>, clock: Arc<dyn Clock>) {
+    clock.sleep(LAZY_SYNC).await;
+    let Some(shared) = shared.upgrade() else { return };
+    shared.ledger().lazy_sync_waits = false;
+    // An error here comes up again at the next append or sync, which has somebody to tell.
+    let _ = Recorder { shared }.make_durable().await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Journals as files: `<data dir>/executions/<yyyy>/<mm>/<id>/journal.jsonl`.
+//!
+//! The lease is a lock of the operating system on the journal itself, so it ends with its process and
+//! no file that stays behind can block anybody. Beside the journal are `fence`, `blobs/` and, after
+//! a crash, `torn-<n>`.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loon_api::ExecutionId;
+
+use super::line::{End, Link, TERMINAL, hash, rehome};
+use super::verify::{Verifier, missing};
+use super::{JournalStore, JournalWriter, Opened, Records, Repaired, StoreError, Verified};
+
+mod fence;
+mod reader;
+mod tail;
+mod writer;
+
+use fence::{FenceFile, Mark};
+use reader::Lines;
+use tail::{Mended, Tail};
+use writer::FileWriter;
+
+/// Journals below one data folder.
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    executions: PathBuf,
+}
+
+/// Whether a writer must have the lease.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lease {
+    Required,
+    IfFree,
+}
+
+impl FileStore {
+    /// Journals below `data_dir`, which is made when the first journal is.
+    pub fn new(data_dir: impl AsRef<Path>) -> Self {
+        Self { executions: data_dir.as_ref().join("executions") }
+    }
+
+    /// The folder of one execution. Its journal, its blobs and its snapshots are in there.
+    pub fn dir(&self, exec: ExecutionId) -> PathBuf {
+        let ms = exec.created_ms().and_then(|ms| i64::try_from(ms).ok()).unwrap_or(0);
+        let made = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+        let day = jiff::tz::Offset::UTC.to_datetime(made).date();
+        self.executions
+            .join(format!("{:04}", day.year()))
+            .join(format!("{:02}", day.month()))
+            .join(exec.to_string())
+    }
+
+    fn journal(&self, exec: ExecutionId) -> PathBuf {
+        self.dir(exec).join("journal.jsonl")
+    }
+
+    fn open_for(&self, exec: ExecutionId, options: &OpenOptions) -> Result<File, StoreError> {
+        let path = self.journal(exec);
+        options.open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::NotFound { exec },
+            _ => io_error("open", &path)(error),
+        })
+    }
+
+    /// Opens a journal for writing. Without `accept_loss`, records that had been made durable and
+    /// are gone are an error.
+    fn open_writer(
+        &self,
+        exec: ExecutionId,
+        lease: Lease,
+        accept_loss: bool,
+    ) -> Result<(FileWriter, Mended, u64), StoreError> {
+        let dir = self.dir(exec);
+        let path = self.journal(exec);
+        let file = self.open_for(exec, OpenOptions::new().read(true).append(true))?;
+        let fence_file = FenceFile::open(dir.join("fence"), exec)?;
+        let leased = take_lease(&file).map_err(io_error("lock", &path))?;
+        if !leased && lease == Lease::Required {
+            let pid = Mark::peek(&dir.join("fence")).map(|mark| mark.pid);
+            return Err(StoreError::Busy { exec, pid });
+        }
+        let fence = fence_file.lock()?;
+        let mark = fence.read()?;
+        let tail = Tail::find(&file, &path, exec)?;
+        let lost = mark.as_ref().map_or(0, |mark| mark.durable.seq.saturating_sub(tail.end.seq));
+        if lost > 0 && !accept_loss {
+            let (line, intact) = (tail.end.seq + 1, tail.end.seq);
+            return Err(StoreError::Corrupt {
+                exec,
+                line,
+                reason: missing(lost),
+                intact,
+                mendable: true,
+            });
+        }
+        let mended = tail.mend(&file, &path)?;
+        file.sync_data().map_err(io_error("sync", &path))?;
+        let former = mark.as_ref().map_or(0, |mark| mark.fence);
+        let number = former.max(tail.fence) + 1;
+        let owner = if leased { None } else { mark.map(|mark| mark.pid) };
+        let pid = owner.unwrap_or_else(std::process::id);
+        let mark = Mark { fence: number, pid, durable: tail.end };
+        fence.write(&mark)?;
+        fence.sync()?;
+        drop(fence);
+        let writer = FileWriter::of_opened(exec, dir, file, fence_file, &mark, mended.len);
+        Ok((writer, mended, lost))
+    }
+
+    /// The text of a blob, checked against its name.
+    fn fetch(dir: &Path, name: &str) -> Result<String, String> {
+        let path = dir.join("blobs").join(name);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("payload {}: {error}", path.display()))?;
+        if hash(text.as_bytes()) != name {
+            return Err(format!("payload {} was changed", path.display()));
+        }
+        Ok(text)
+    }
+}
+
+impl JournalStore for FileStore {
+    fn create(&self, exec: ExecutionId) -> Result<Box<dyn JournalWriter>, StoreError> {
+        Ok(Box::new(self.create_writer(exec)?))
+    }
+
+    fn open(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        let (writer, mended, _) = self.open_writer(exec, Lease::Required, false)?;
+        Ok(Opened { writer: Box::new(writer), repaired_bytes: mended.moved_bytes })
+    }
+
+    fn take_over(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        let (writer, mended, _) = self.open_writer(exec, Lease::IfFree, false)?;
+        Ok(Opened { writer: Box::new(writer), repaired_bytes: mended.moved_bytes })
+    }
+
+    fn read(&self, exec: ExecutionId) -> Result<Records, StoreError> {
+        let file = self.open_for(exec, OpenOptions::new().read(true))?;
+        Ok(Box::new(reader::FileRecords::new(exec, self.dir(exec), Lines::new(file, u64::MAX))))
+    }
+
+    fn list(&self) -> Result<Vec<ExecutionId>, StoreError> {
+        let mut found = Vec::new();
+        for year in entries(&self.executions)? {
+            for month in entries(&year)? {
+                for dir in entries(&month)? {
+                    let name = dir.file_name().and_then(|name| name.to_str());
+                    let exec = name.and_then(|name| name.parse::<ExecutionId>().ok());
+                    if let (Some(exec), true) = (exec, dir.join("journal.jsonl").exists()) {
+                        found.push(exec);
+                    }
+                }
+            }
+        }
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(found)
+    }
+
+    fn verify(&self, exec: ExecutionId) -> Result<Verified, StoreError> {
+        let dir = self.dir(exec);
+        let path = self.journal(exec);
+        let file = self.open_for(exec, OpenOptions::new().read(true))?;
+        let (len, mark) = snapshot(&file, &path, &dir.join("fence"), exec)?;
+        let fetch = |name: &str| Self::fetch(&dir, name);
+        let mut verifier = Verifier::new(exec, mark.map(|mark| mark.durable), &fetch);
+        let mut lines = Lines::new(file, len);
+        let mut closed = true;
+        while lines.advance().map_err(io_error("read", &path))? {
+            let checked = verifier.check(lines.line());
+            closed = lines.is_closed();
+            let Err(fault) = checked else { continue };
+            let is_empty = lines.line().is_empty();
+            let at_end = lines.rest_is_empty().map_err(io_error("read", &path))?;
+            return Ok(if is_empty && at_end {
+                verifier.done(Some("empty lines follow the last record"))
+            } else {
+                verifier.damaged(fault, at_end)
+            });
+        }
+        Ok(verifier.done((!closed).then_some("the last record lacks its line end")))
+    }
+
+    fn repair(&self, exec: ExecutionId) -> Result<Repaired, StoreError> {
+        let found = self.verify(exec)?;
+        if let Some(damage) = found.damage.filter(|damage| !damage.mendable) {
+            return Err(StoreError::Corrupt {
+                exec,
+                line: damage.line,
+                reason: damage.reason,
+                intact: found.records,
+                mendable: false,
+            });
+        }
+        let (_, mended, missing_records) = self.open_writer(exec, Lease::Required, true)?;
+        Ok(Repaired {
+            moved_bytes: mended.moved_bytes,
+            moved_to: mended.moved_to,
+            closed_line: mended.closed_line,
+            missing_records,
+        })
+    }
+
+    fn salvage(&self, exec: ExecutionId) -> Result<ExecutionId, StoreError> {
+        let intact = self.verify(exec)?.records;
+        let corrupt =
+            |line, reason| StoreError::Corrupt { exec, line, reason, intact, mendable: false };
+        if intact == 0 {
+            return Err(corrupt(1, "there is no intact record to copy".to_owned()));
+        }
+        let dir = self.dir(exec);
+        let path = self.journal(exec);
+        let fetch = |name: &str| Self::fetch(&dir, name);
+        let copy = ExecutionId::generate();
+        let mut writer = self.create_writer(copy)?;
+        let mut lines = Lines::new(self.open_for(exec, OpenOptions::new().read(true))?, u64::MAX);
+        for number in 1..=intact {
+            lines.advance().map_err(io_error("read", &path))?;
+            let line = lines.line();
+            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+                break;
+            }
+            let event = rehome(line, copy, &fetch).map_err(|reason| corrupt(number, reason))?;
+            writer.append_events(vec![event])?;
+        }
+        copy_files(&dir.join("snapshots"), &self.dir(copy).join("snapshots"))?;
+        writer.sync()?;
+        Ok(copy)
+    }
+
+    fn is_live(&self, exec: ExecutionId) -> bool {
+        let Ok(file) = File::open(self.journal(exec)) else { return false };
+        // Shared, so that two who look do not see each other; let go at once with the file.
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+}
+
+impl FileStore {
+    fn create_writer(&self, exec: ExecutionId) -> Result<FileWriter, StoreError> {
+        let dir = self.dir(exec);
+        let parent = dir.parent().unwrap_or(&self.executions);
+        // The folder that is made last is the first whose entry must be synced.
+        let mut unsynced = vec![dir.clone(), parent.to_path_buf()];
+        unsynced.extend(
+            parent.ancestors().skip(1).take_while(|above| !above.is_dir()).map(Path::to_path_buf),
+        );
+        if !parent.is_dir() {
+            unsynced.extend(
+                parent.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_path_buf),
+            );
+            let mut builder = DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(parent)
+                .map_err(io_error("create", parent))?;
+        }
+        DirBuilder::new().mode(0o700).create(&dir).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists { exec },
+            _ => io_error("create", &dir)(error),
+        })?;
+        let path = dir.join("journal.new");
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io_error("create", &path))?;
+        take_lease(&file).map_err(io_error("lock", &path))?;
+        let fence_file = FenceFile::open(dir.join("fence"), exec)?;
+        let pid = std::process::id();
+        fence_file.lock()?.write(&Mark { fence: 1, pid, durable: End::nothing() })?;
+        Ok(FileWriter::of_new(exec, dir, file, fence_file, pid, unsynced))
+    }
+}
+
+/// Takes the lease; false if another writer holds it. Somebody who only looks whether it is held
+/// does so for an instant, hence the second and third try.
+fn take_lease(file: &File) -> io::Result<bool> {
+    for _ in 0..20 {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// Length and mark of a journal at one moment between two writes.
+fn snapshot(
+    file: &File,
+    path: &Path,
+    fence: &Path,
+    exec: ExecutionId,
+) -> Result<(u64, Option<Mark>), StoreError> {
+    let len = || Ok(file.metadata().map_err(io_error("look at", path))?.len());
+    if !fence.exists() {
+        return Ok((len()?, None));
+    }
+    let fence = FenceFile::open(fence.to_path_buf(), exec)?;
+    let held = fence.lock()?;
+    Ok((len()?, held.read()?))
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    match std::fs::read_dir(dir) {
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<_>>()
+            .map_err(io_error("list", dir)),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(io_error("list", dir)(error)),
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<(), StoreError> {
+    for file in entries(from)? {
+        let Some(name) = file.file_name() else { continue };
+        DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io_error("create", to))?;
+        std::fs::copy(&file, to.join(name)).map_err(io_error("copy", &file))?;
+    }
+    Ok(())
+}
+
+/// Says what was tried with which file.
+fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |source| StoreError::Io { action, path: path.clone(), source }
+}

@@ -1,0 +1,179 @@
+//! The one writer of a journal file.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loon_api::{Envelope, ExecutionId};
+
+use super::super::line::{Batch, Blob, End};
+use super::super::{JournalWriter, StoreError, SyncJob};
+use super::fence::{FenceFile, Mark};
+use super::io_error;
+
+/// Appends to a journal file. Its lease is the lock on `file`.
+pub(super) struct FileWriter {
+    exec: ExecutionId,
+    dir: PathBuf,
+    file: Arc<File>,
+    fence_file: Arc<FenceFile>,
+    fence: u64,
+    pid: u32,
+    end: End,
+    /// Bytes of the file up to `end`.
+    len: u64,
+    /// The file still has its first name, which nobody looks for.
+    is_new: bool,
+    /// Folders whose new entries are not on disk yet.
+    unsynced: Vec<PathBuf>,
+    /// A write failed and could not be taken back.
+    broken: bool,
+}
+
+impl FileWriter {
+    pub(super) fn of_new(
+        exec: ExecutionId,
+        dir: PathBuf,
+        file: File,
+        fence_file: FenceFile,
+        pid: u32,
+        unsynced: Vec<PathBuf>,
+    ) -> Self {
+        Self {
+            exec,
+            dir,
+            file: Arc::new(file),
+            fence_file: Arc::new(fence_file),
+            fence: 1,
+            pid,
+            end: End::nothing(),
+            len: 0,
+            is_new: true,
+            unsynced,
+            broken: false,
+        }
+    }
+
+    pub(super) fn of_opened(
+        exec: ExecutionId,
+        dir: PathBuf,
+        file: File,
+        fence_file: FenceFile,
+        mark: &Mark,
+        len: u64,
+    ) -> Self {
+        Self {
+            exec,
+            dir,
+            file: Arc::new(file),
+            fence_file: Arc::new(fence_file),
+            fence: mark.fence,
+            pid: mark.pid,
+            end: mark.durable.clone(),
+            len,
+            is_new: false,
+            unsynced: Vec::new(),
+            broken: false,
+        }
+    }
+
+    /// Appends events given as JSON.
+    pub(super) fn append_events(&mut self, events: Vec<Vec<u8>>) -> Result<(), StoreError> {
+        let batch = Batch::of_events(self.exec, events, self.fence, &self.end)?;
+        self.append_batch(batch)
+    }
+
+    fn append_batch(&mut self, batch: Batch) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(self.write_error(std::io::Error::other("a former write was cut off")));
+        }
+        for blob in &batch.blobs {
+            self.keep_blob(blob)?;
+        }
+        let mut bytes = Vec::new();
+        for line in &batch.lines {
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        let fence = self.fence_file.lock()?;
+        fence.check(self.fence)?;
+        if let Err(error) = (&*self.file).write_all(&bytes) {
+            // Half a batch must not stay, or the next one would be lost with it.
+            self.broken = self.file.set_len(self.len).is_err();
+            return Err(self.write_error(error));
+        }
+        if self.is_new {
+            let (from, to) = (self.dir.join("journal.new"), self.path());
+            std::fs::rename(&from, &to).map_err(io_error("rename", &from))?;
+            self.is_new = false;
+        }
+        drop(fence);
+        self.end = batch.end;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Puts a payload on disk before any line speaks of it.
+    fn keep_blob(&self, blob: &Blob) -> Result<(), StoreError> {
+        let dir = self.dir.join("blobs");
+        if !dir.is_dir() {
+            DirBuilder::new().mode(0o700).create(&dir).map_err(io_error("create", &dir))?;
+            sync_dir(&self.dir)?;
+        }
+        let path = dir.join(&blob.hash);
+        let new = dir.join(format!("{}.new", blob.hash));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)
+            .map_err(io_error("create", &new))?;
+        file.write_all(blob.text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(io_error("write", &new))?;
+        std::fs::rename(&new, &path).map_err(io_error("rename", &new))?;
+        sync_dir(&dir)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join("journal.jsonl")
+    }
+
+    fn write_error(&self, error: std::io::Error) -> StoreError {
+        io_error("write", &self.path())(error)
+    }
+}
+
+impl JournalWriter for FileWriter {
+    fn append(&mut self, batch: &[Envelope]) -> Result<(), StoreError> {
+        let batch = Batch::of(self.exec, batch, self.fence, &self.end)?;
+        self.append_batch(batch)
+    }
+
+    fn sync_job(&mut self) -> SyncJob {
+        let file = Arc::clone(&self.file);
+        let fence_file = Arc::clone(&self.fence_file);
+        let mark = Mark { fence: self.fence, pid: self.pid, durable: self.end.clone() };
+        let unsynced = std::mem::take(&mut self.unsynced);
+        let path = self.path();
+        Box::new(move || {
+            file.sync_data().map_err(io_error("sync", &path))?;
+            unsynced.iter().try_for_each(|dir| sync_dir(dir))?;
+            // Only after the sync: the mark must never promise more than is there.
+            let fence = fence_file.lock()?;
+            fence.check(mark.fence)?;
+            fence.write(&mark)
+        })
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        self.fence_file.lock()?.check(self.fence)
+    }
+}
+
+fn sync_dir(dir: &Path) -> Result<(), StoreError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(io_error("sync", dir))
+}

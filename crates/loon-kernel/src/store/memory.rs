@@ -1,0 +1,195 @@
+//! Journals in memory, with the same lines, fences and leases as on disk.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use loon_api::{Envelope, ExecutionId};
+
+use super::line::{Batch, End, Link, TERMINAL, decode, rehome};
+use super::verify::Verifier;
+use super::{
+    JournalStore, JournalWriter, Opened, Records, Repaired, StoreError, SyncJob, Verified,
+};
+
+/// Journals that live as long as the store.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    journals: Arc<Mutex<HashMap<ExecutionId, Journal>>>,
+}
+
+#[derive(Clone, Default)]
+struct Journal {
+    lines: Vec<Vec<u8>>,
+    blobs: HashMap<String, String>,
+    fence: u64,
+    /// The fence of the writer that holds the lease.
+    lease: Option<u64>,
+}
+
+impl Journal {
+    fn fetch(&self, hash: &str) -> Result<String, String> {
+        self.blobs.get(hash).cloned().ok_or_else(|| format!("payload {hash} is missing"))
+    }
+
+    fn end(&self) -> End {
+        self.lines.last().map_or_else(End::nothing, |line| End {
+            seq: self.lines.len() as u64,
+            hash: super::line::hash(line),
+        })
+    }
+}
+
+impl MemoryStore {
+    fn journals(&self) -> MutexGuard<'_, HashMap<ExecutionId, Journal>> {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn copy(&self, exec: ExecutionId) -> Result<Journal, StoreError> {
+        let journals = self.journals();
+        let journal = journals.get(&exec).filter(|journal| !journal.lines.is_empty());
+        journal.cloned().ok_or(StoreError::NotFound { exec })
+    }
+
+    fn writer(&self, exec: ExecutionId, needs_lease: bool) -> Result<Opened, StoreError> {
+        let mut journals = self.journals();
+        let journal = journals.get_mut(&exec).filter(|journal| !journal.lines.is_empty());
+        let journal = journal.ok_or(StoreError::NotFound { exec })?;
+        if needs_lease && journal.lease.is_some() {
+            return Err(StoreError::Busy { exec, pid: Some(std::process::id()) });
+        }
+        journal.fence += 1;
+        journal.lease.get_or_insert(journal.fence);
+        let writer =
+            MemoryWriter { exec, fence: journal.fence, end: journal.end(), store: self.clone() };
+        Ok(Opened { writer: Box::new(writer), repaired_bytes: None })
+    }
+}
+
+impl JournalStore for MemoryStore {
+    fn create(&self, exec: ExecutionId) -> Result<Box<dyn JournalWriter>, StoreError> {
+        let mut journals = self.journals();
+        if journals.contains_key(&exec) {
+            return Err(StoreError::Exists { exec });
+        }
+        journals.insert(exec, Journal { fence: 1, lease: Some(1), ..Journal::default() });
+        Ok(Box::new(MemoryWriter { exec, fence: 1, end: End::nothing(), store: self.clone() }))
+    }
+
+    fn open(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        self.writer(exec, true)
+    }
+
+    fn take_over(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        self.writer(exec, false)
+    }
+
+    fn read(&self, exec: ExecutionId) -> Result<Records, StoreError> {
+        let journal = self.copy(exec)?;
+        Ok(Box::new((0..journal.lines.len()).map(move |index| {
+            let fetch = |hash: &str| journal.fetch(hash);
+            decode(&journal.lines[index], exec, None, &fetch).map_err(|reason| {
+                let line = index as u64 + 1;
+                StoreError::Corrupt { exec, line, reason, intact: line - 1, mendable: false }
+            })
+        })))
+    }
+
+    fn list(&self) -> Result<Vec<ExecutionId>, StoreError> {
+        let journals = self.journals();
+        let written = journals.iter().filter(|(_, journal)| !journal.lines.is_empty());
+        let mut ids: Vec<ExecutionId> = written.map(|(exec, _)| *exec).collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(ids)
+    }
+
+    fn verify(&self, exec: ExecutionId) -> Result<Verified, StoreError> {
+        let journal = self.copy(exec)?;
+        let fetch = |hash: &str| journal.fetch(hash);
+        let mut verifier = Verifier::new(exec, Some(journal.end()), &fetch);
+        for line in &journal.lines {
+            if let Err(fault) = verifier.check(line) {
+                return Ok(verifier.damaged(fault, false));
+            }
+        }
+        Ok(verifier.done(None))
+    }
+
+    fn repair(&self, exec: ExecutionId) -> Result<Repaired, StoreError> {
+        self.open(exec)?;
+        Ok(Repaired::default())
+    }
+
+    fn salvage(&self, exec: ExecutionId) -> Result<ExecutionId, StoreError> {
+        let intact = self.verify(exec)?.records;
+        let journal = self.copy(exec)?;
+        let fetch = |hash: &str| journal.fetch(hash);
+        let copy = ExecutionId::generate();
+        let mut events = Vec::new();
+        for (line, number) in journal.lines.iter().zip(1..=intact) {
+            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+                break;
+            }
+            let event = rehome(line, copy, &fetch).map_err(|reason| StoreError::Corrupt {
+                exec,
+                line: number,
+                reason,
+                intact,
+                mendable: false,
+            })?;
+            events.push(event);
+        }
+        let batch = Batch::of_events(copy, events, 1, &End::nothing())?;
+        let blobs = batch.blobs.into_iter().map(|blob| (blob.hash, blob.text)).collect();
+        let salvaged = Journal { lines: batch.lines, blobs, fence: 1, lease: None };
+        self.journals().insert(copy, salvaged);
+        Ok(copy)
+    }
+
+    fn is_live(&self, exec: ExecutionId) -> bool {
+        self.journals().get(&exec).is_some_and(|journal| journal.lease.is_some())
+    }
+}
+
+struct MemoryWriter {
+    exec: ExecutionId,
+    fence: u64,
+    end: End,
+    store: MemoryStore,
+}
+
+impl JournalWriter for MemoryWriter {
+    fn append(&mut self, batch: &[Envelope]) -> Result<(), StoreError> {
+        let batch = Batch::of(self.exec, batch, self.fence, &self.end)?;
+        let mut journals = self.store.journals();
+        match journals.get_mut(&self.exec) {
+            Some(journal) if journal.fence == self.fence => {
+                journal.lines.extend(batch.lines);
+                journal.blobs.extend(batch.blobs.into_iter().map(|blob| (blob.hash, blob.text)));
+                self.end = batch.end;
+                Ok(())
+            }
+            Some(_) | None => Err(StoreError::Fenced { exec: self.exec }),
+        }
+    }
+
+    fn sync_job(&mut self) -> SyncJob {
+        let checked = self.check();
+        Box::new(|| checked)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        match self.store.journals().get(&self.exec) {
+            Some(journal) if journal.fence == self.fence => Ok(()),
+            Some(_) | None => Err(StoreError::Fenced { exec: self.exec }),
+        }
+    }
+}
+
+impl Drop for MemoryWriter {
+    fn drop(&mut self) {
+        let mut journals = self.store.journals();
+        if let Some(journal) = journals.get_mut(&self.exec) {
+            journal.lease.take_if(|fence| *fence == self.fence);
+        }
+    }
+}
