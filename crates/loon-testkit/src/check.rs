@@ -92,7 +92,8 @@ fn conversation(entries: &[Entry], faults: &mut Vec<String>) {
                 same_ids(at, calls, answered, faults);
             }
             Entry::Results(results) => {
-                let orphan = !matches!(before, Some(Entry::Assistant { calls, .. }) if !calls.is_empty());
+                let orphan =
+                    !matches!(before, Some(Entry::Assistant { calls, .. }) if !calls.is_empty());
                 if orphan {
                     faults.push(format!("entry {at}: tool results without calls before them"));
                 }

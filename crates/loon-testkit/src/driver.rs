@@ -305,7 +305,8 @@ impl Finished {
     pub fn exec(&self) -> String {
         let events = self.events();
         let exec = events.iter().find_map(|event| event["exec"].as_str());
-        exec.unwrap_or_else(|| panic!("no execution in {}\n{}", self.text(), self.stderr)).to_owned()
+        exec.unwrap_or_else(|| panic!("no execution in {}\n{}", self.text(), self.stderr))
+            .to_owned()
     }
 }
 

@@ -31,7 +31,7 @@ pub use driver::{Finished, Input, Loon, Running};
 pub use home::Home;
 pub use latch::Latch;
 pub use reply::{
-    Reply, call, calls, document, hang_up, plain_json, raw, status, text, thinking,
+    Reply, call, calls, document, hang_up, plain_json, raw, silence, status, text, thinking,
 };
 pub use repo::Repo;
 pub use request::{Request, ToolAnswer};

@@ -39,9 +39,15 @@ pub(crate) struct Answer {
 pub(crate) enum Step {
     Thinking(String),
     Text(String),
-    Call { name: String, arguments: String },
+    Call {
+        name: String,
+        arguments: String,
+    },
     /// An error event; the stream ends after it.
-    Error { kind: String, message: String },
+    Error {
+        kind: String,
+        message: String,
+    },
     /// From here on every byte is written alone.
     Drip,
     Hold(Latch),
@@ -77,6 +83,11 @@ impl Default for Answer {
 /// An answer of text.
 pub fn text(text: impl Into<String>) -> Reply {
     Reply::answer().text(text)
+}
+
+/// An answer that opens its stream and says nothing, until more words follow.
+pub fn silence() -> Reply {
+    Reply::answer()
 }
 
 /// An answer that begins with reasoning.

@@ -57,7 +57,9 @@ impl Request {
                 };
                 let items = self.messages();
                 (0..items.len())
-                    .filter(|&at| from_model(&items[at]) && (at == 0 || !from_model(&items[at - 1])))
+                    .filter(|&at| {
+                        from_model(&items[at]) && (at == 0 || !from_model(&items[at - 1]))
+                    })
                     .count()
             }
         }

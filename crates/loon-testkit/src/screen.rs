@@ -125,8 +125,11 @@ impl Screen {
         let (height, width) = cells(columns, rows);
         let parser = vt100::Parser::new_with_callbacks(height, width, 0, Queries::default());
         let view = View { parser, raw: Vec::new(), closed: false };
-        let screen =
-            Self { pty: Arc::new(pty), child, shared: Arc::new((Mutex::new(view), Condvar::new())) };
+        let screen = Self {
+            pty: Arc::new(pty),
+            child,
+            shared: Arc::new((Mutex::new(view), Condvar::new())),
+        };
         screen.read_output();
         screen
     }
@@ -283,7 +286,8 @@ mod tests {
 
     #[test]
     fn what_a_program_draws_and_asks_is_seen_and_answered() {
-        let mut screen = shell("printf '\\033[2;3Hhi\\033[6n'; stty -icanon -echo; read -r line; printf 'got'");
+        let mut screen =
+            shell("printf '\\033[2;3Hhi\\033[6n'; stty -icanon -echo; read -r line; printf 'got'");
         screen.wait_for("hi");
         assert_eq!(screen.contents().lines().nth(1), Some("  hi"));
         screen.press("x\n");
@@ -303,7 +307,9 @@ mod tests {
 
     #[test]
     fn raw_and_cooked_modes_are_told_apart() {
-        let screen = shell("stty raw -echo; printf raw; head -c 1 >/dev/null; stty sane; printf sane; read -r x");
+        let screen = shell(
+            "stty raw -echo; printf raw; head -c 1 >/dev/null; stty sane; printf sane; read -r x",
+        );
         screen.wait_for("raw");
         assert!(!screen.is_cooked());
         screen.press("x");

@@ -134,11 +134,8 @@ impl ModelServer {
 
     fn wait_until(&self, what: &str, met: impl Fn(&Seen) -> bool) {
         let seen = self.shared.seen.lock().unwrap();
-        let (seen, timeout) = self
-            .shared
-            .changed
-            .wait_timeout_while(seen, PATIENCE, |seen| !met(seen))
-            .unwrap();
+        let (seen, timeout) =
+            self.shared.changed.wait_timeout_while(seen, PATIENCE, |seen| !met(seen)).unwrap();
         let count = seen.requests.len();
         drop(seen);
         assert!(!timeout.timed_out(), "waited in vain for {what}; {count} requests came");
@@ -188,7 +185,9 @@ impl Shared {
         }
         let wire = Wire::of_path(&raw.path).filter(|_| raw.method == "POST");
         let Some(wire) = wire else {
-            self.note(|seen| seen.faults.push(format!("{} {} is not served", raw.method, raw.path)));
+            self.note(|seen| {
+                seen.faults.push(format!("{} {} is not served", raw.method, raw.path));
+            });
             return send_json(to, 404, &[], &json!({"error": {"message": "no such route"}}));
         };
         let faults = faults(wire, &raw.body, &raw.headers);

@@ -106,10 +106,7 @@ fn broken_texts_and_arguments_are_refused() {
     );
     let surrogate = faults(Wire::Chat, br#"{"model":"\ud800"}"#, &[]);
     assert!(surrogate[0].starts_with("the body is not JSON"), "{surrogate:?}");
-    assert_eq!(
-        chat(&json!([{"role": "user", "content": "a\u{0}"}])),
-        ["a text holds U+0000"]
-    );
+    assert_eq!(chat(&json!([{"role": "user", "content": "a\u{0}"}])), ["a text holds U+0000"]);
 }
 
 #[test]
@@ -118,10 +115,7 @@ fn format_rules_are_held() {
         {"role": "user", "content": "u"},
         {"type": "reasoning", "id": "r", "summary": []},
     ]});
-    assert_eq!(
-        of(Wire::Responses, &lonely),
-        ["reasoning item r without the item it belongs to"]
-    );
+    assert_eq!(of(Wire::Responses, &lonely), ["reasoning item r without the item it belongs to"]);
     let unsigned = json!({"model": "m", "max_tokens": 9, "messages": [
         {"role": "user", "content": "u"},
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "a"}]},

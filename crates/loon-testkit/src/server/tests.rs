@@ -124,7 +124,10 @@ fn messages_streams_blocks_in_order_with_signature_and_stop_reason() {
         ]
     );
     let start = &datas(&response)[0]["message"]["usage"];
-    assert_eq!((&start["input_tokens"], &start["cache_read_input_tokens"]), (&json!(32), &json!(8)));
+    assert_eq!(
+        (&start["input_tokens"], &start["cache_read_input_tokens"]),
+        (&json!(32), &json!(8))
+    );
     let datas = datas(&response);
     assert_eq!(datas[datas.len() - 2]["delta"]["stop_reason"], "tool_use");
 }
@@ -185,7 +188,11 @@ fn raw_chunks_and_dripped_bytes_are_separate_writes() {
     assert!(response.ends_with(framed), "{}", String::from_utf8_lossy(&response));
     let response = read_bytes(send(&server, Wire::Chat, &body(Wire::Chat)));
     let alone = b"\r\n1\r\n\xc3\r\n1\r\n\xa9\r\n";
-    assert!(response.windows(alone.len()).any(|window| window == alone), "{}", String::from_utf8_lossy(&response));
+    assert!(
+        response.windows(alone.len()).any(|window| window == alone),
+        "{}",
+        String::from_utf8_lossy(&response)
+    );
 }
 
 #[test]
