@@ -1,0 +1,4 @@
+//! The chat completions format, and what compatible servers make of it.
+
+pub(crate) mod request;
+pub(crate) mod stream;
