@@ -420,6 +420,7 @@ events! {
     /// Record: waiting prompts were taken back by the user.
     QueueReturned = "queue.returned" {
         /// Their texts, oldest first.
+        #[serde(default)]
         texts: Vec<String>,
     }
     /// Record: the permission mode changed.
@@ -447,6 +448,7 @@ events! {
     /// Passing: the answer to `history`.
     HistoryPage = "history.page" {
         /// Oldest first.
+        #[serde(default)]
         items: Vec<Item>,
         /// There are still older ones.
         more: bool,
@@ -454,11 +456,13 @@ events! {
     /// Passing: the answer to `list_sessions`.
     SessionsListed = "sessions.listed" {
         /// Newest first.
+        #[serde(default)]
         sessions: Vec<SessionSummary>,
     }
     /// Passing: the answer to `list_models`.
     ModelsListed = "models.listed" {
         /// `provider/model` names.
+        #[serde(default)]
         models: Vec<String>,
     }
     /// Passing: speed of the running request.
