@@ -1,0 +1,95 @@
+//! The permission rules and the mode as an authority at the gate.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin};
+use loon_kernel::{Authority, AuthorityRequest, Verdict};
+use loon_permission::{Policy, Request};
+
+/// Decides by rules and mode. Shared by the gate, which asks, and the session's owner, which
+/// changes the mode and keeps "always" decisions.
+pub struct PermissionAuthority {
+    state: RwLock<State>,
+}
+
+struct State {
+    policy: Arc<Policy>,
+    mode: Mode,
+}
+
+impl PermissionAuthority {
+    /// An authority over these rules.
+    pub fn new(policy: Arc<Policy>, mode: Mode) -> Self {
+        Self { state: RwLock::new(State { policy, mode }) }
+    }
+
+    /// The mode in force.
+    pub fn mode(&self) -> Mode {
+        self.read(|state| state.mode)
+    }
+
+    /// Changes the mode; holds for the next decision.
+    pub fn set_mode(&self, mode: Mode) {
+        self.write(|state| state.mode = mode);
+    }
+
+    /// Adds an allow rule; holds for the next decision.
+    pub fn allow(&self, rule: PermissionRule, origin: RuleOrigin) {
+        self.write(|state| {
+            state.policy = Arc::new(state.policy.with_rule(RuleEffect::Allow, rule, origin));
+        });
+    }
+
+    /// The names of tools that no call can use: denied as a whole.
+    pub fn is_wholly_denied(&self, tool: &str) -> bool {
+        self.read(|state| state.policy.denies_tool(tool))
+    }
+
+    fn read<T>(&self, with: impl FnOnce(&State) -> T) -> T {
+        with(&self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn write(&self, with: impl FnOnce(&mut State)) {
+        with(&mut self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+}
+
+impl Authority for PermissionAuthority {
+    fn decide(&self, request: &AuthorityRequest<'_>) -> Verdict {
+        let (policy, mode) = self.read(|state| (Arc::clone(&state.policy), state.mode));
+        let request = Request {
+            tool: &request.tool.name,
+            class: request.tool.class,
+            subjects: request.subjects,
+            mode,
+        };
+        let judgement = policy.decide(&request, &resolve_existing);
+        match judgement.effect {
+            RuleEffect::Allow => Verdict::Allow,
+            RuleEffect::Ask => Verdict::Ask {
+                reasons: judgement.reasons(RuleEffect::Ask),
+                always: judgement.always(),
+            },
+            RuleEffect::Deny => Verdict::Deny { reasons: judgement.reasons(RuleEffect::Deny) },
+        }
+    }
+}
+
+/// Follows the links of the part of a path that exists; the rest stays as written.
+pub fn resolve_existing(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut existing = path;
+    loop {
+        if let Ok(real) = existing.canonicalize() {
+            return rest.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                existing = parent;
+            }
+            _ => return path.to_path_buf(),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The conversation as a fold of records: what the transcript shows and what the model is sent.
+//!
+//! The turn loop feeds it the same records a resume reads back, so a resumed session asks the model
+//! exactly what an uninterrupted one would.
+
+use std::collections::HashMap;
+
+use loon_api::{
+    AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, Item, ItemBody, ItemId,
+    Message, Mode, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, Usage, UserPart,
+};
+
+/// Everything a session knows of its past.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    items: Vec<Item>,
+    place: HashMap<ItemId, usize>,
+    last_turn: TurnNumber,
+    open_turn: Option<TurnNumber>,
+    queued: Vec<Queued>,
+    model: Option<String>,
+    mode: Option<Mode>,
+    title: Option<String>,
+    usage: Usage,
+    cost: Cost,
+    request_tokens: Option<u64>,
+    turns: u32,
+}
+
+/// Words of the user that wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// The words.
+    pub text: String,
+    /// For the running turn rather than the next.
+    pub steer: bool,
+}
+
+impl Conversation {
+    /// Takes in one record. Passing events change nothing.
+    pub fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
+        match event {
+            AgentEvent::TurnStarted(started) => {
+                let turn = turn.unwrap_or(self.last_turn + 1);
+                self.last_turn = self.last_turn.max(turn);
+                self.open_turn = Some(turn);
+                self.turns += 1;
+                self.model = Some(started.model.clone());
+                self.mode = Some(started.mode);
+            }
+            AgentEvent::TurnFinished(_) => {
+                self.open_turn = None;
+                // Steering that came too late for its turn leads the next one.
+                self.queued.iter_mut().for_each(|queued| queued.steer = false);
+            }
+            AgentEvent::ItemCompleted(completed) => self.upsert(&completed.item),
+            AgentEvent::PromptQueued(queued) => {
+                self.queued.push(Queued { text: queued.text.clone(), steer: queued.steer });
+            }
+            AgentEvent::QueueReturned(_) => self.queued.clear(),
+            AgentEvent::ModeChanged(changed) => self.mode = Some(changed.mode),
+            AgentEvent::ModelChanged(changed) => self.model = Some(changed.model.clone()),
+            AgentEvent::SessionRewound(rewound) => self.rewind(&rewound.to),
+            AgentEvent::EffectFinished(finished) => self.charge(finished.usage, finished.cost),
+            _ => {}
+        }
+    }
+
+    /// Counts what one effect used. The gate records it; the turn loop, which is handed the same
+    /// numbers, counts it here.
+    pub(crate) fn charge(&mut self, usage: Usage, cost: Cost) {
+        self.usage += usage;
+        self.cost += cost;
+        if let Some(input) = usage.input_tokens {
+            self.request_tokens = Some(input + usage.output_tokens.unwrap_or(0));
+        }
+    }
+
+    fn upsert(&mut self, item: &Item) {
+        self.last_turn = self.last_turn.max(item.turn);
+        if let ItemBody::UserMessage { text, .. } = &item.body {
+            if self.title.is_none() {
+                self.title = Some(title_of(text));
+            }
+            if let Some(first) = self.queued.iter().position(|queued| queued.text == *text) {
+                self.queued.remove(first);
+            }
+        }
+        match self.place.get(&item.id) {
+            Some(&index) => self.items[index] = item.clone(),
+            None => {
+                self.place.insert(item.id.clone(), self.items.len());
+                self.items.push(item.clone());
+            }
+        }
+    }
+
+    fn rewind(&mut self, to: &ItemId) {
+        let Some(&index) = self.place.get(to) else { return };
+        for item in self.items.drain(index..) {
+            self.place.remove(&item.id);
+        }
+        self.request_tokens = None;
+        if self.items.is_empty() {
+            self.title = None;
+        }
+    }
+
+    /// The visible items, oldest first.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Up to `limit` items, oldest first, that end right before `before` or at the end. The flag
+    /// says that there are still older ones.
+    pub fn page(&self, before: Option<&ItemId>, limit: usize) -> (Vec<Item>, bool) {
+        let end = before.and_then(|id| self.place.get(id).copied()).unwrap_or(self.items.len());
+        let start = end.saturating_sub(limit);
+        (self.items[start..end].to_vec(), start > 0)
+    }
+
+    /// The item with this id.
+    pub fn item(&self, id: &ItemId) -> Option<&Item> {
+        self.place.get(id).map(|&index| &self.items[index])
+    }
+
+    /// Number of the newest turn, 0 before the first. Numbers are never used twice, also not after
+    /// a rewind.
+    pub fn last_turn(&self) -> TurnNumber {
+        self.last_turn
+    }
+
+    /// The turn that has begun and not ended.
+    pub fn open_turn(&self) -> Option<TurnNumber> {
+        self.open_turn
+    }
+
+    /// Words that wait, oldest first.
+    pub fn queued(&self) -> &[Queued] {
+        &self.queued
+    }
+
+    /// The model of the newest turn or choice.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The newest mode.
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode
+    }
+
+    /// First words of the first prompt.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// Tokens used so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Money spent so far.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Turns so far.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Tokens of the last request and its answer as the provider counted them.
+    pub fn request_tokens(&self) -> Option<u64> {
+        self.request_tokens
+    }
+
+    /// Calls that are not final: begun or waiting when a process ended.
+    pub fn unfinished_calls(&self) -> Vec<Item> {
+        self.items
+            .iter()
+            .filter(|item| match &item.body {
+                ItemBody::ToolCall(call) => !call.status.is_final(),
+                _ => false,
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// The conversation as a model is sent it. A call without a recorded result gets one that says
+    /// so: no request can hold an orphan.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut messages: Vec<Message> = Vec::new();
+        let mut answer: Option<(TurnNumber, &str, Vec<AssistantPart>)> = None;
+        for item in &self.items {
+            let step = step_of(item);
+            if let Some((turn, open_step, _)) = &answer
+                && (*turn != item.turn || step != Some(open_step))
+            {
+                flush(&mut messages, &mut answer);
+            }
+            match (&item.body, step) {
+                (ItemBody::UserMessage { text, .. } | ItemBody::Notice { text }, _) => {
+                    push_user(&mut messages, text);
+                }
+                (body, Some(step)) => {
+                    let (_, _, parts) =
+                        answer.get_or_insert_with(|| (item.turn, step, Vec::new()));
+                    parts.extend(assistant_part(body));
+                }
+                (_, None) => {}
+            }
+        }
+        flush(&mut messages, &mut answer);
+        messages
+    }
+}
+
+fn flush(
+    messages: &mut Vec<Message>,
+    answer: &mut Option<(TurnNumber, &str, Vec<AssistantPart>)>,
+) {
+    if let Some((_, _, parts)) = answer.take()
+        && parts.iter().any(|part| !matches!(part, AssistantPart::Thinking(_)))
+    {
+        messages.push(Message::Assistant(AssistantMessage { parts }));
+    }
+}
+
+fn push_user(messages: &mut Vec<Message>, text: &str) {
+    let part = UserPart::Text(text.to_owned());
+    match messages.last_mut() {
+        Some(Message::User(parts)) => parts.push(part),
+        _ => messages.push(Message::User(vec![part])),
+    }
+}
+
+fn assistant_part(body: &ItemBody) -> Option<AssistantPart> {
+    match body {
+        ItemBody::AssistantMessage { text, .. } => {
+            (!text.is_empty()).then(|| AssistantPart::Text(text.clone()))
+        }
+        ItemBody::Thinking(thinking) => Some(AssistantPart::Thinking(thinking.clone())),
+        ItemBody::ToolCall(call) => Some(AssistantPart::Call(AnsweredCall {
+            id: call.call.clone(),
+            name: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            result: result_of(call),
+        })),
+        ItemBody::UserMessage { .. } | ItemBody::Notice { .. } => None,
+    }
+}
+
+fn result_of(call: &ToolCallItem) -> ToolResult {
+    match (&call.result, call.status) {
+        (Some(result), _) => result.clone(),
+        (None, ToolCallStatus::Unknown) => ToolResult::error(
+            "The process ended while this call was running. Whether it took effect is unknown; \
+             check before you repeat it.",
+        ),
+        (None, _) => ToolResult::error("This call was not made."),
+    }
+}
+
+/// The `turn.step` part of an item's id, for items that belong to an answer.
+fn step_of(item: &Item) -> Option<&str> {
+    match item.body {
+        ItemBody::UserMessage { .. } | ItemBody::Notice { .. } => None,
+        _ => item.id.as_str().rsplit_once('.').map(|(step, _)| step),
+    }
+}
+
+/// The first line of a prompt, at most 80 characters.
+fn title_of(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut title: String = line.chars().take(80).collect();
+    if line.chars().nth(80).is_some() {
+        title.push('…');
+    }
+    title
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! What the session needs from outside, as ports and plain values.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule};
+use loon_kernel::{Budget, JournalStore, Model, Pricing, Tool};
+use loon_permission::Policy;
+use serde_json::Value;
+
+use crate::limits::Limits;
+
+/// The models that settings name.
+pub trait Models: Send + Sync {
+    /// The model called `provider/model`. The error says what is wrong and what to do.
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo>;
+
+    /// All names, in the order of the settings.
+    fn names(&self) -> Vec<String>;
+}
+
+/// Where an "always" decision is kept.
+pub trait RuleKeeper: Send + Sync {
+    /// Adds an allow rule to the project's local settings. Gives back the file it went to.
+    fn keep(&self, rule: &PermissionRule) -> Result<PathBuf, ErrorInfo>;
+}
+
+/// Makes the tools of one execution.
+pub type ToolFactory = dyn Fn(ExecutionId) -> Result<Vec<Arc<dyn Tool>>, ErrorInfo> + Send + Sync;
+
+/// Tells the branch that is checked out in a folder.
+pub type BranchReader = dyn Fn() -> Option<String> + Send + Sync;
+
+/// Everything a runtime is wired from.
+#[derive(Clone)]
+pub struct Dependencies {
+    /// Where journals live.
+    pub store: Arc<dyn JournalStore>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// The models.
+    pub models: Arc<dyn Models>,
+    /// The tools.
+    pub tools: Arc<ToolFactory>,
+    /// The permission rules in force.
+    pub policy: Arc<Policy>,
+    /// Where "always" goes.
+    pub rules: Arc<dyn RuleKeeper>,
+    /// What models cost.
+    pub pricing: Arc<dyn Pricing>,
+    /// The branch shown and told to the model.
+    pub branch: Arc<BranchReader>,
+    /// Values that hold for every session of this process.
+    pub options: SessionOptions,
+}
+
+/// Values that hold for every session of a process.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Absolute folder to work in.
+    pub cwd: PathBuf,
+    /// `provider/model` asked for by command line or settings; absent if none is set up. It wins
+    /// over what a resumed session used only if `model_is_explicit`.
+    pub model: Option<String>,
+    /// The model was named on the command line.
+    pub model_is_explicit: bool,
+    /// Mode asked for by command line or settings.
+    pub mode: Mode,
+    /// The mode was named on the command line.
+    pub mode_is_explicit: bool,
+    /// Limits of a turn.
+    pub limits: Limits,
+    /// Budget of the execution.
+    pub budget: Budget,
+    /// Time at work the execution may take.
+    pub deadline: Option<Duration>,
+    /// Nobody is there to ask: what would ask is denied, visibly.
+    pub unattended: bool,
+    /// JSON Schema the last answer of a turn must match.
+    pub answer_schema: Option<Value>,
+    /// What a person should know before the work begins, told as notices.
+    pub remarks: Vec<String>,
+}

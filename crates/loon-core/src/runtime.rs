@@ -1,0 +1,207 @@
+//! The runtime: one session after another, commands in, one stream of events out.
+
+use std::sync::Arc;
+
+use loon_api::event::{Notice, NoticeLevel, StreamFinished};
+use loon_api::{
+    AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
+    Usage, VERSION,
+};
+use loon_kernel::{Execution, KernelError, StartOptions, StoreError};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::conversation::Conversation;
+use crate::deps::Dependencies;
+use crate::session::{Leave, Session, Summary};
+
+/// Events that may wait for a slow front end before the session waits too.
+const EVENT_CAPACITY: usize = 256;
+
+/// Commands that may wait.
+const COMMAND_CAPACITY: usize = 64;
+
+/// Which session to serve first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// A new one.
+    New,
+    /// This one.
+    Resume(ExecutionId),
+}
+
+/// Why a runtime cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The journal or the gate failed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Something handed in is wrong.
+    #[error("{}", .0.message)]
+    Setup(ErrorInfo),
+    /// A step was asked for outside a turn.
+    #[error("no turn is running; this is a fault in Loom")]
+    NoTurn,
+}
+
+impl RuntimeError {
+    /// The error as events carry it.
+    pub fn info(&self) -> ErrorInfo {
+        match self {
+            Self::Kernel(error) => error.info(),
+            Self::Store(error) => error.info(),
+            Self::Setup(error) => error.clone(),
+            Self::NoTurn => ErrorInfo::new(ErrorCode::Internal, self.to_string()),
+        }
+    }
+}
+
+/// A running runtime, as a front end holds it.
+pub struct Runtime {
+    /// Where commands go. Dropping it ends the session in good order.
+    pub commands: mpsc::Sender<Command>,
+    /// The one stream of events. Ends with `stream.finished`.
+    pub events: mpsc::Receiver<Arc<Envelope>>,
+    /// Completes after the stream has ended.
+    pub done: JoinHandle<Outcome>,
+}
+
+impl Runtime {
+    /// Starts serving. Must be called inside a tokio runtime. A session that cannot be opened ends
+    /// the stream with outcome `usage` or `failed`.
+    pub fn start(deps: Dependencies, choice: SessionChoice) -> Self {
+        let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
+        let (sender, events) = mpsc::channel(EVENT_CAPACITY);
+        let done = tokio::spawn(Server { deps, events: sender }.serve(choice, receiver));
+        Self { commands, events, done }
+    }
+}
+
+struct Server {
+    deps: Dependencies,
+    events: mpsc::Sender<Arc<Envelope>>,
+}
+
+impl Server {
+    async fn serve(
+        self,
+        mut choice: SessionChoice,
+        mut commands: mpsc::Receiver<Command>,
+    ) -> Outcome {
+        let mut current: Option<ExecutionId> = None;
+        loop {
+            let (execution, conversation) = match self.open(choice).await {
+                Ok(opened) => opened,
+                Err(error) => match current.take() {
+                    // Asked for from inside a session: say so and go back to it.
+                    Some(former) => {
+                        self.warn(former, error.info()).await;
+                        choice = SessionChoice::Resume(former);
+                        continue;
+                    }
+                    None => return self.fail(None, error.info()).await,
+                },
+            };
+            let exec = execution.recorder().exec();
+            current = Some(exec);
+            let session = Session::new(self.deps.clone(), execution, conversation, commands);
+            let served = match session {
+                Ok(session) => session.serve().await,
+                Err(error) => return self.fail(current, error).await,
+            };
+            commands = served.commands;
+            match (served.leave, served.summary) {
+                (_, Err(error)) => return self.fail(current, error.info()).await,
+                (Leave::Open(next), Ok(_)) => {
+                    choice = next.map_or(SessionChoice::New, SessionChoice::Resume);
+                }
+                (leave, Ok(summary)) => return self.finish(exec, &leave, summary).await,
+            }
+        }
+    }
+
+    async fn open(&self, choice: SessionChoice) -> Result<(Execution, Conversation), RuntimeError> {
+        let mut conversation = Conversation::default();
+        let store = Arc::clone(&self.deps.store);
+        let clock = Arc::clone(&self.deps.clock);
+        let execution = match choice {
+            SessionChoice::New => {
+                let options = StartOptions {
+                    exec: None,
+                    kind: ExecutionKind::Session,
+                    cwd: self.deps.options.cwd.display().to_string(),
+                    parent: None,
+                    deadline: self.deps.options.deadline,
+                };
+                Execution::start(store, clock, options, self.events.clone()).await?
+            }
+            SessionChoice::Resume(exec) => {
+                let mut fold = |envelope: &Envelope| {
+                    conversation.apply(envelope.turn, &envelope.event);
+                };
+                Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?
+            }
+        };
+        Ok((execution, conversation))
+    }
+
+    async fn finish(&self, exec: ExecutionId, leave: &Leave, summary: Summary) -> Outcome {
+        let (mut outcome, error) = match summary.last {
+            Some(end) => (end.status.into(), end.error),
+            None => {
+                let error = ErrorInfo::new(ErrorCode::Invalid, "There was nothing to run.");
+                (Outcome::Stopped, Some(error))
+            }
+        };
+        if matches!(leave, Leave::Terminate) {
+            outcome = Outcome::Terminated;
+        }
+        let finished = StreamFinished {
+            outcome,
+            exit_code: u32::from(outcome.exit_code()),
+            error,
+            message: summary.message,
+            usage: summary.usage,
+            cost: summary.cost,
+        };
+        self.send(exec, finished).await;
+        outcome
+    }
+
+    async fn fail(&self, exec: Option<ExecutionId>, error: ErrorInfo) -> Outcome {
+        let outcome = match error.code {
+            ErrorCode::NotFound | ErrorCode::Invalid => Outcome::Usage,
+            _ => Outcome::Failed,
+        };
+        let finished = StreamFinished {
+            outcome,
+            exit_code: u32::from(outcome.exit_code()),
+            error: Some(error),
+            message: None,
+            usage: Usage::default(),
+            cost: Cost::default(),
+        };
+        self.send(exec.unwrap_or_else(ExecutionId::generate), finished).await;
+        outcome
+    }
+
+    async fn warn(&self, exec: ExecutionId, error: ErrorInfo) {
+        let notice =
+            Notice { level: NoticeLevel::Warning, message: error.message, hints: error.hints };
+        self.send(exec, notice).await;
+    }
+
+    async fn send(&self, exec: ExecutionId, event: impl Into<AgentEvent>) {
+        let at = self.deps.clock.now();
+        let event = event.into();
+        let envelope = Envelope { v: VERSION, seq: None, at, exec, turn: None, event };
+        // A front end that is gone has nothing left to be told.
+        let _ = self.events.send(Arc::new(envelope)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

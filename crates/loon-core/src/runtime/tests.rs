@@ -1,0 +1,495 @@
+//! Tests of whole sessions: a fake model and fake tools behind the real gate and journal.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use loon_api::event::{Decision, EffectStatus};
+use loon_api::{
+    Answer, AnswerPart, BoxFuture, ItemBody, ItemId, Message, Mode, ModelError, ModelErrorKind,
+    ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject, ToolCallStatus,
+    ToolClass, ToolSpec, TurnStatus,
+};
+use loon_kernel::{
+    Admitted, Budget, EffectContext, JournalStore, MemoryStore, Model, Pricing, Progress,
+    SystemClock, Tool, ToolOutput,
+};
+use loon_permission::Policy;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::deps::{Models, RuleKeeper, SessionOptions};
+use crate::limits::Limits;
+
+enum Step {
+    Answer(Answer),
+    Fail(ModelError),
+    /// Streams some words, then waits until it is stopped.
+    Hang(&'static str),
+}
+
+struct FakeModel {
+    info: ModelInfo,
+    steps: Mutex<VecDeque<Step>>,
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl Model for FakeModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn run<'a>(
+        &'a self,
+        _admitted: Admitted,
+        request: &'a ModelRequest,
+        cx: &'a EffectContext,
+    ) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        self.requests.lock().unwrap().push(request.clone());
+        let step = self.steps.lock().unwrap().pop_front();
+        Box::pin(async move {
+            match step.unwrap_or_else(|| say("(script ended)")) {
+                Step::Answer(answer) => {
+                    for part in &answer.parts {
+                        if let AnswerPart::Text(text) = part {
+                            cx.progress.send(Progress::Text(text.clone())).await.unwrap();
+                        }
+                    }
+                    Ok(answer)
+                }
+                Step::Fail(error) => Err(error),
+                Step::Hang(text) => {
+                    cx.progress.send(Progress::Text(text.into())).await.unwrap();
+                    cx.cancel.cancelled().await;
+                    Err(ModelError::new(ModelErrorKind::Network, "stopped"))
+                }
+            }
+        })
+    }
+}
+
+struct FakeTool {
+    spec: ToolSpec,
+    runs: Arc<Mutex<Vec<String>>>,
+    barrier: Option<Arc<tokio::sync::Barrier>>,
+}
+
+impl Tool for FakeTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, arguments: &Value) -> String {
+        arguments["n"].to_string()
+    }
+
+    fn subjects(&self, _arguments: &Value) -> Result<Vec<Subject>, String> {
+        Ok(Vec::new())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _admitted: Admitted,
+        arguments: &'a Value,
+        _cx: &'a EffectContext,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            if let Some(barrier) = &self.barrier {
+                barrier.wait().await;
+            }
+            self.runs.lock().unwrap().push(format!("{}{}", self.spec.name, arguments["n"]));
+            ToolOutput::ok(format!("ran {}", arguments["n"]), "ok")
+        })
+    }
+}
+
+struct OneModel(Arc<FakeModel>);
+
+impl Models for OneModel {
+    fn open(&self, _name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Model>)
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["lab/m".into()]
+    }
+}
+
+struct NoRules;
+
+impl RuleKeeper for NoRules {
+    fn keep(&self, _rule: &PermissionRule) -> Result<PathBuf, ErrorInfo> {
+        Ok(PathBuf::from("rules.toml"))
+    }
+}
+
+struct NoPrices;
+
+impl Pricing for NoPrices {
+    fn price(&self, _model: &str, _usage: &Usage) -> Option<loon_api::Money> {
+        None
+    }
+}
+
+struct Bench {
+    model: Arc<FakeModel>,
+    runs: Arc<Mutex<Vec<String>>>,
+    deps: Dependencies,
+    _dir: tempfile::TempDir,
+}
+
+fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let info =
+        ModelInfo { name: "lab/m".into(), context_tokens: None, max_output_tokens: None };
+    let model = Arc::new(FakeModel {
+        info,
+        steps: Mutex::new(steps.into_iter().collect()),
+        requests: Mutex::default(),
+    });
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let tool_runs = Arc::clone(&runs);
+    let deps = Dependencies {
+        store: Arc::new(MemoryStore::default()),
+        clock: Arc::new(SystemClock),
+        models: Arc::new(OneModel(Arc::clone(&model))),
+        tools: Arc::new(move |_| {
+            let barrier = Arc::new(tokio::sync::Barrier::new(2));
+            Ok(vec![
+                tool("look", ToolClass::Reads, &tool_runs, Some(barrier)),
+                tool("change", ToolClass::Writes, &tool_runs, None),
+            ])
+        }),
+        policy: Arc::new(Policy::new(RuleSet::default(), None, dir.path().to_path_buf())),
+        rules: Arc::new(NoRules),
+        pricing: Arc::new(NoPrices),
+        branch: Arc::new(|| None),
+        options: SessionOptions {
+            cwd: dir.path().to_path_buf(),
+            model: Some("lab/m".into()),
+            model_is_explicit: false,
+            mode: Mode::Bypass,
+            mode_is_explicit: true,
+            limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
+            budget: Budget::default(),
+            deadline: None,
+            unattended: true,
+            answer_schema: None,
+            remarks: Vec::new(),
+        },
+    };
+    Bench { model, runs, deps, _dir: dir }
+}
+
+fn tool(
+    name: &str,
+    class: ToolClass,
+    runs: &Arc<Mutex<Vec<String>>>,
+    barrier: Option<Arc<tokio::sync::Barrier>>,
+) -> Arc<dyn Tool> {
+    let spec = ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters: json!({"type": "object", "properties": {}}),
+        class,
+    };
+    Arc::new(FakeTool { spec, runs: Arc::clone(runs), barrier })
+}
+
+fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> Step {
+    Step::Answer(Answer { parts, stop, usage: Usage::default() })
+}
+
+fn say(text: &str) -> Step {
+    answer(vec![AnswerPart::Text(text.into())], StopReason::End)
+}
+
+fn call(name: &str, n: u32) -> AnswerPart {
+    AnswerPart::Call { name: name.into(), arguments: json!({"n": n}) }
+}
+
+fn calls(parts: Vec<AnswerPart>) -> Step {
+    answer(parts, StopReason::ToolCalls)
+}
+
+/// Runs prompts one after another, then closes. Gives all events.
+async fn run(deps: &Dependencies, choice: SessionChoice, prompts: &[&str]) -> Vec<Envelope> {
+    let mut runtime = Runtime::start(deps.clone(), choice);
+    let mut left = prompts.iter();
+    let mut events = Vec::new();
+    if let Some(text) = left.next() {
+        runtime.commands.send(Command::Prompt { text: (*text).into() }).await.unwrap();
+    }
+    while let Some(event) = runtime.events.recv().await {
+        if matches!(event.event, AgentEvent::TurnFinished(_)) {
+            let next = left.next().map_or(Command::Close, |text| Command::Prompt {
+                text: (*text).into(),
+            });
+            runtime.commands.send(next).await.unwrap();
+        }
+        events.push((*event).clone());
+    }
+    events
+}
+
+fn finished(events: &[Envelope]) -> &StreamFinished {
+    match &events.last().unwrap().event {
+        AgentEvent::StreamFinished(finished) => finished,
+        other => panic!("the stream ends with {}", other.kind()),
+    }
+}
+
+fn items(events: &[Envelope]) -> Vec<Item> {
+    let mut conversation = Conversation::default();
+    for event in events {
+        conversation.apply(event.turn, &event.event);
+    }
+    conversation.items().to_vec()
+}
+
+fn statuses(events: &[Envelope]) -> Vec<(String, ToolCallStatus)> {
+    items(events)
+        .into_iter()
+        .filter_map(|item| match item.body {
+            ItemBody::ToolCall(call) => Some((item.id.to_string(), call.status)),
+            _ => None,
+        })
+        .collect()
+}
+
+use loon_api::Item;
+
+#[tokio::test]
+async fn reading_calls_run_beside_each_other_and_changing_ones_in_order() {
+    // The two looks only end once both have begun.
+    let bench = bench([
+        calls(vec![call("look", 1), call("look", 2), call("change", 3), call("change", 4)]),
+        say("done"),
+    ]);
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Completed);
+    let runs = bench.runs.lock().unwrap().clone();
+    assert_eq!(runs[2..], ["change3", "change4"]);
+    let requests = bench.model.requests.lock().unwrap();
+    let Message::Assistant(sent) = &requests[1].messages[1] else { panic!("an answer") };
+    assert_eq!(sent.parts.len(), 4);
+}
+
+#[tokio::test]
+async fn what_was_recorded_is_what_a_resume_sees() {
+    let bench = bench([calls(vec![call("change", 1)]), say("one"), say("two")]);
+    let first = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    let exec = first[0].exec;
+    let second = run(&bench.deps, SessionChoice::Resume(exec), &["again"]).await;
+    let AgentEvent::SessionOpened(opened) = &second[1].event else { panic!("opened second") };
+    assert!(opened.session.resumed);
+    assert_eq!(opened.session.items, items(&first));
+    assert_eq!(opened.session.title.as_deref(), Some("go"));
+    let requests = bench.model.requests.lock().unwrap();
+    assert_eq!(requests[2].messages.len(), 4, "{:?}", requests[2].messages);
+    assert_eq!(requests[2].messages[..3], requests[1].messages[..].iter().cloned().chain([Message::Assistant(loon_api::AssistantMessage { parts: vec![loon_api::AssistantPart::Text("one".into())] })]).collect::<Vec<_>>()[..]);
+    assert!(bench.deps.store.verify(exec).unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn no_call_of_a_cut_answer_runs_and_the_third_ends_the_turn() {
+    let cut = || answer(vec![call("change", 1)], StopReason::Length);
+    let bench = bench([cut(), cut(), cut(), cut()]);
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert!(bench.runs.lock().unwrap().is_empty());
+    assert_eq!(bench.model.requests.lock().unwrap().len(), 3);
+    assert_eq!(finished(&events).outcome, Outcome::Stopped);
+    assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::OutputLimit);
+    assert!(statuses(&events).iter().all(|(_, status)| *status == ToolCallStatus::Cancelled));
+}
+
+#[tokio::test]
+async fn an_interrupt_keeps_what_had_arrived_and_says_that_it_is_incomplete() {
+    let bench = bench([Step::Hang("half a sen"), say("fine")]);
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::ItemDelta(_) => runtime.commands.send(Command::Interrupt).await.unwrap(),
+            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
+            _ => {}
+        }
+        events.push((*event).clone());
+    }
+    assert_eq!(finished(&events).outcome, Outcome::Interrupted);
+    let words = ItemBody::AssistantMessage { text: "half a sen".into(), incomplete: true };
+    assert_eq!(items(&events)[1].body, words);
+    let aborted = events.iter().any(|event| {
+        matches!(&event.event, AgentEvent::EffectFinished(end) if end.status == EffectStatus::Aborted)
+    });
+    assert!(aborted);
+}
+
+#[tokio::test]
+async fn steering_reaches_the_model_at_the_next_step() {
+    let bench = bench([calls(vec![call("change", 1)]), say("done")]);
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    runtime.commands.send(Command::Steer { text: "and test it".into() }).await.unwrap();
+    let mut steered = false;
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::ItemCompleted(completed) => {
+                steered |= completed.item.body
+                    == ItemBody::UserMessage { text: "and test it".into(), steer: true };
+            }
+            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
+            _ => {}
+        }
+    }
+    assert!(steered || bench.model.requests.lock().unwrap().len() >= 2);
+    let requests = bench.model.requests.lock().unwrap();
+    let last = requests.last().unwrap();
+    assert!(format!("{:?}", last.messages).contains("and test it"));
+}
+
+#[tokio::test]
+async fn without_a_person_what_would_ask_is_denied_and_the_run_says_it_was_stopped() {
+    let mut bench = bench([calls(vec![call("change", 1)]), say("I could not")]);
+    bench.deps.options.mode = Mode::Default;
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert!(bench.runs.lock().unwrap().is_empty());
+    let nobody = events.iter().any(|event| {
+        matches!(&event.event, AgentEvent::ApprovalResolved(resolved)
+            if resolved.decision == Decision::NobodyToAsk)
+    });
+    assert!(nobody);
+    assert_eq!(finished(&events).outcome, Outcome::Stopped);
+    assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::Denied);
+}
+
+#[tokio::test]
+async fn an_approval_lets_the_call_run_and_a_session_rule_covers_the_next() {
+    let mut bench =
+        bench([calls(vec![call("change", 1)]), calls(vec![call("change", 2)]), say("done")]);
+    bench.deps.options.mode = Mode::Default;
+    bench.deps.options.unattended = false;
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let mut asked = 0;
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::ApprovalRequested(requested) => {
+                asked += 1;
+                let rule = PermissionRule {
+                    tool: "change".into(),
+                    path_prefix: None,
+                    command_prefix: None,
+                    host: None,
+                };
+                let approve = Command::Approve {
+                    approval: requested.approval.id.clone(),
+                    scope: loon_api::command::ApprovalScope::Session,
+                    rule: Some(rule),
+                };
+                runtime.commands.send(approve).await.unwrap();
+            }
+            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(asked, 1);
+    assert_eq!(*bench.runs.lock().unwrap(), ["change1", "change2"]);
+}
+
+#[tokio::test]
+async fn plan_mode_neither_offers_nor_runs_what_changes_something() {
+    let mut bench = bench([calls(vec![call("change", 1)]), say("a plan")]);
+    bench.deps.options.mode = Mode::Plan;
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    let offered: Vec<String> = bench.model.requests.lock().unwrap()[0]
+        .tools
+        .iter()
+        .map(|tool| tool.name.clone())
+        .collect();
+    assert_eq!(offered, ["look"]);
+    assert!(bench.runs.lock().unwrap().is_empty());
+    assert_eq!(statuses(&events), [("1.0.c0".into(), ToolCallStatus::Denied)]);
+}
+
+#[tokio::test]
+async fn the_step_limit_stops_a_turn_that_would_go_on_for_ever() {
+    let mut bench = bench((0..9).map(|n| calls(vec![call("change", n)])));
+    bench.deps.options.limits.max_steps = 3;
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(bench.runs.lock().unwrap().len(), 3);
+    assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::TurnLimit);
+}
+
+#[tokio::test]
+async fn empty_answers_are_asked_again_and_never_stored() {
+    let empty = || answer(Vec::new(), StopReason::End);
+    let bench = bench([empty(), say("there")]);
+    let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).message.as_deref(), Some("there"));
+    assert_eq!(items(&events).len(), 2);
+}
+
+#[tokio::test]
+async fn a_wrong_structured_answer_is_sent_back_once_then_fails() {
+    let schema = json!({"type": "object", "required": ["n"]});
+    let mut right = bench([say("no"), say("{\"n\": 1}")]);
+    right.deps.options.answer_schema = Some(schema.clone());
+    let events = run(&right.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Completed);
+    let mut wrong = bench([say("no"), say("still no")]);
+    wrong.deps.options.answer_schema = Some(schema);
+    let events = run(&wrong.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Failed);
+    assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::Invalid);
+}
+
+#[tokio::test]
+async fn a_failed_request_ends_the_turn_with_its_kind_and_the_session_goes_on() {
+    let refused = ModelError::new(ModelErrorKind::Auth, "bad key");
+    let bench = bench([Step::Fail(refused), say("hello")]);
+    let events = run(&bench.deps, SessionChoice::New, &["go", "again"]).await;
+    let turns: Vec<TurnStatus> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::TurnFinished(finished) => Some(finished.status),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(turns, [TurnStatus::Failed, TurnStatus::Completed]);
+    let requests = bench.model.requests.lock().unwrap();
+    assert_eq!(requests[1].messages.len(), 1, "two prompts are one message of the user");
+}
+
+#[tokio::test]
+async fn a_rewind_gives_the_text_back_and_the_model_forgets() {
+    let bench = bench([say("one"), say("two"), say("three")]);
+    let first = run(&bench.deps, SessionChoice::New, &["a", "b\nmore"]).await;
+    let exec = first[0].exec;
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::Resume(exec));
+    runtime.commands.send(Command::Rewind { to: ItemId::user(2, 0) }).await.unwrap();
+    runtime.commands.send(Command::Prompt { text: "c".into() }).await.unwrap();
+    let mut draft = None;
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::SessionRewound(rewound) => draft = Some(rewound.text.clone()),
+            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(draft.as_deref(), Some("b\nmore"));
+    let requests = bench.model.requests.lock().unwrap();
+    let sent = format!("{:?}", requests[2].messages);
+    assert!(sent.contains("one") && !sent.contains("two"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_a_usage_error() {
+    let bench = bench([]);
+    let missing = ExecutionId::generate();
+    let events = run(&bench.deps, SessionChoice::Resume(missing), &[]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Usage);
+    assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::NotFound);
+}

@@ -1,0 +1,488 @@
+//! The owner of one session: its commands, its queue, and the future it attends to.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use loon_api::command::ApprovalScope;
+use loon_api::event::{
+    Decision, HistoryPage, ItemCompleted, ModeChanged, ModelChanged, ModelsListed, Notice,
+    NoticeLevel, PromptQueued, QueueReturned, SessionOpened, SessionRewound, SessionState,
+    SessionsListed,
+};
+use loon_api::{
+    AgentEvent, ApprovalId, Command, Cost, EffectKey, ErrorCode, ErrorInfo, ExecutionId, Item,
+    ItemBody, ItemId, Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus, Usage,
+};
+use loon_kernel::{
+    ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy,
+    Tool,
+};
+use tokio::sync::mpsc;
+
+use crate::approval::ApprovalDesk;
+use crate::authority::PermissionAuthority;
+use crate::conversation::Conversation;
+use crate::deps::Dependencies;
+use crate::runtime::RuntimeError;
+use crate::sessions::list_sessions;
+use crate::structured::AnswerSchema;
+use crate::turn::{RunningTurn, TurnEnd};
+
+/// Items of the past sent when a front end opens a session; older ones come on request.
+const OPENING_ITEMS: usize = 200;
+
+/// Most items in one page of history.
+const MAX_PAGE: usize = 500;
+
+/// Sessions in one list.
+const MAX_SESSIONS: usize = 200;
+
+/// Why the owner stopped.
+pub(crate) enum Leave {
+    /// The front end asked, or is gone.
+    Close,
+    /// A signal asked.
+    Terminate,
+    /// On to another session, or a new one.
+    Open(Option<ExecutionId>),
+}
+
+/// What a session gives back when it is left.
+pub(crate) struct Served {
+    /// The front end's line to the runtime, for the next session.
+    pub(crate) commands: mpsc::Receiver<Command>,
+    /// Why it was left.
+    pub(crate) leave: Leave,
+    /// What happened while it was served.
+    pub(crate) summary: Result<Summary, RuntimeError>,
+}
+
+/// What happened while a session was served.
+#[derive(Default)]
+pub(crate) struct Summary {
+    /// How the last turn ended.
+    pub(crate) last: Option<TurnEnd>,
+    /// The model's last words.
+    pub(crate) message: Option<String>,
+    /// Tokens of the turns served.
+    pub(crate) usage: Usage,
+    /// Money of the turns served.
+    pub(crate) cost: Cost,
+}
+
+pub(crate) struct Session {
+    pub(crate) deps: Dependencies,
+    pub(crate) execution: Execution,
+    pub(crate) recorder: Recorder,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) authority: Arc<PermissionAuthority>,
+    pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+    pub(crate) conversation: Conversation,
+    pub(crate) schema: Option<AnswerSchema>,
+    pub(crate) turn: Option<RunningTurn>,
+    pub(crate) branch: Option<String>,
+    pub(crate) summary: Summary,
+    desk: Arc<ApprovalDesk>,
+    model: Option<String>,
+    steering: VecDeque<String>,
+    prompts: VecDeque<String>,
+    leave: Option<Leave>,
+    resumed: bool,
+    commands: mpsc::Receiver<Command>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        deps: Dependencies,
+        execution: Execution,
+        conversation: Conversation,
+        commands: mpsc::Receiver<Command>,
+    ) -> Result<Self, ErrorInfo> {
+        let options = &deps.options;
+        let resumed = conversation.last_turn() > 0;
+        let mode = starting_mode(options.mode, options.mode_is_explicit, conversation.mode());
+        let model = if options.model_is_explicit {
+            options.model.clone()
+        } else {
+            conversation.model().map(str::to_owned).or_else(|| options.model.clone())
+        };
+        let schema = options
+            .answer_schema
+            .as_ref()
+            .map(AnswerSchema::new)
+            .transpose()
+            .map_err(|error| {
+                ErrorInfo::new(ErrorCode::Invalid, format!("The output schema is wrong: {error}"))
+            })?;
+        let recorder = execution.recorder().clone();
+        let tools: Arc<[Arc<dyn Tool>]> = (deps.tools)(recorder.exec())?.into();
+        let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
+        let desk = Arc::new(ApprovalDesk::new(options.unattended));
+        let gate = Arc::new(Gate::new(
+            &execution,
+            GateOptions {
+                tools: tools.to_vec(),
+                authorities: vec![Arc::clone(&authority) as Arc<dyn Authority>],
+                approver: Arc::clone(&desk) as Arc<dyn Approver>,
+                pricing: Arc::clone(&deps.pricing),
+                budget: options.budget,
+                retry: RetryPolicy::default(),
+                tool_timeout: Some(options.limits.tool_timeout),
+            },
+        ));
+        let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
+        Ok(Self {
+            branch: (deps.branch)(),
+            deps,
+            execution,
+            recorder,
+            gate,
+            authority,
+            tools,
+            conversation,
+            schema,
+            turn: None,
+            summary: Summary::default(),
+            desk,
+            model,
+            steering: VecDeque::new(),
+            prompts,
+            leave: None,
+            resumed,
+            commands,
+        })
+    }
+
+    /// Serves commands until one asks to leave.
+    pub(crate) async fn serve(mut self) -> Served {
+        let served = self.serve_commands().await;
+        Served {
+            leave: self.leave.take().unwrap_or(Leave::Close),
+            summary: served.map(|()| self.summary),
+            commands: self.commands,
+        }
+    }
+
+    async fn serve_commands(&mut self) -> Result<(), RuntimeError> {
+        self.close_open_turn().await?;
+        self.tell_opened().await;
+        loop {
+            if self.leave.is_some() {
+                self.recorder.make_durable().await?;
+                self.summary.message = last_message(&self.conversation);
+                return Ok(());
+            }
+            if let Some(prompt) = self.next_prompt() {
+                self.branch = (self.deps.branch)();
+                self.run_turn(prompt).await?;
+                continue;
+            }
+            match self.commands.recv().await {
+                Some(command) => self.handle(command).await?,
+                None => self.leave = Some(Leave::Close),
+            }
+        }
+    }
+
+    /// Awaits `work` while commands keep being handled. `work` borrows nothing of the session.
+    pub(crate) async fn attend<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RuntimeError> {
+        let mut work = std::pin::pin!(work);
+        let mut open = true;
+        loop {
+            tokio::select! {
+                biased;
+                command = self.commands.recv(), if open => match command {
+                    Some(command) => self.handle(command).await?,
+                    None => {
+                        open = false;
+                        self.leave_with(Leave::Close);
+                    }
+                },
+                done = &mut work => return Ok(done),
+            }
+        }
+    }
+
+    async fn handle(&mut self, command: Command) -> Result<(), RuntimeError> {
+        match command {
+            Command::Prompt { text } => self.queue(text, false).await?,
+            Command::Steer { text } => self.queue(text, true).await?,
+            Command::Unqueue => self.unqueue().await?,
+            Command::Interrupt => self.interrupt(),
+            Command::Approve { approval, scope, rule } => self.approve(&approval, scope, rule).await,
+            Command::Deny { approval, reason } => self.deny(&approval, reason).await,
+            Command::SetMode { mode } => {
+                self.authority.set_mode(mode);
+                self.record(self.turn_number(), ModeChanged { mode }).await?;
+            }
+            Command::SetModel { model } => self.set_model(model).await?,
+            Command::Rewind { to } => self.rewind(to).await?,
+            Command::History { before, limit } => {
+                let limit = (limit as usize).min(MAX_PAGE);
+                let (items, more) = self.conversation.page(Some(&before), limit);
+                self.recorder.pass(None, HistoryPage { items, more }).await;
+            }
+            Command::ListSessions => self.tell_sessions().await,
+            Command::ListModels => {
+                let models = self.deps.models.names();
+                self.recorder.pass(None, ModelsListed { models }).await;
+            }
+            Command::OpenSession { exec } => self.leave_with(Leave::Open(exec)),
+            Command::Close => self.leave_with(Leave::Close),
+            Command::Terminate => self.leave_with(Leave::Terminate),
+        }
+        Ok(())
+    }
+
+    fn leave_with(&mut self, leave: Leave) {
+        self.interrupt();
+        self.leave = Some(leave);
+    }
+
+    fn interrupt(&self) {
+        if let Some(turn) = &self.turn {
+            turn.cancel.cancel();
+        }
+    }
+
+    async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if self.turn.is_some() {
+            let queued = PromptQueued { text: text.clone(), steer };
+            self.record(self.turn_number(), queued).await?;
+        }
+        if steer && self.turn.is_some() {
+            self.steering.push_back(text);
+        } else {
+            self.prompts.push_back(text);
+        }
+        Ok(())
+    }
+
+    async fn unqueue(&mut self) -> Result<(), RuntimeError> {
+        let texts: Vec<String> = self.steering.drain(..).chain(self.prompts.drain(..)).collect();
+        if !texts.is_empty() {
+            self.record(self.turn_number(), QueueReturned { texts }).await?;
+        }
+        Ok(())
+    }
+
+    /// What to begin the next turn with. Steering that missed its turn comes first. Nothing begins
+    /// after the front end asked to leave.
+    fn next_prompt(&mut self) -> Option<String> {
+        self.steering.pop_front().or_else(|| self.prompts.pop_front())
+    }
+
+    pub(crate) fn has_steering(&self) -> bool {
+        !self.steering.is_empty()
+    }
+
+    /// Puts the waiting steering messages into the transcript.
+    pub(crate) async fn apply_steering(&mut self) -> Result<(), RuntimeError> {
+        while let Some(text) = self.steering.pop_front() {
+            self.add_user_message(text, true).await?;
+        }
+        Ok(())
+    }
+
+    async fn approve(
+        &mut self,
+        approval: &ApprovalId,
+        scope: ApprovalScope,
+        rule: Option<PermissionRule>,
+    ) {
+        if let Some(rule) = &rule
+            && scope != ApprovalScope::Once
+        {
+            let source = match scope {
+                ApprovalScope::Project => match self.deps.rules.keep(rule) {
+                    Ok(file) => file.display().to_string(),
+                    Err(error) => {
+                        self.warn(error).await;
+                        "session".to_owned()
+                    }
+                },
+                ApprovalScope::Once | ApprovalScope::Session => "session".to_owned(),
+            };
+            self.authority.allow(rule.clone(), RuleOrigin { source, line: None });
+        }
+        let answer = ApprovalAnswer { decision: Decision::Approved, reason: None, rule };
+        self.settle(approval, answer).await;
+    }
+
+    async fn deny(&mut self, approval: &ApprovalId, reason: Option<String>) {
+        let answer = ApprovalAnswer { decision: Decision::Denied, reason, rule: None };
+        self.settle(approval, answer).await;
+    }
+
+    async fn settle(&mut self, approval: &ApprovalId, answer: ApprovalAnswer) {
+        if !self.desk.answer(approval, answer) {
+            let message = format!("Nothing waits for approval {approval}.");
+            self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
+        }
+    }
+
+    async fn set_model(&mut self, model: String) -> Result<(), RuntimeError> {
+        match self.deps.models.open(&model) {
+            Ok(_) => {
+                self.model = Some(model.clone());
+                self.record(self.turn_number(), ModelChanged { model }).await?;
+            }
+            Err(error) => self.warn(error).await,
+        }
+        Ok(())
+    }
+
+    async fn rewind(&mut self, to: ItemId) -> Result<(), RuntimeError> {
+        if self.turn.is_some() {
+            let message = "A turn is running; interrupt it before you rewind.";
+            self.warn(ErrorInfo::new(ErrorCode::Conflict, message)).await;
+            return Ok(());
+        }
+        let text = match self.conversation.item(&to).map(|item| &item.body) {
+            Some(ItemBody::UserMessage { text, .. }) => text.clone(),
+            _ => {
+                let message = format!("{to} is no message of the user.");
+                self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
+                return Ok(());
+            }
+        };
+        self.record(None, SessionRewound { to, text }).await
+    }
+
+    pub(crate) fn model_name(&self) -> Option<String> {
+        self.model.clone()
+    }
+
+    pub(crate) fn open_model(&self) -> Result<Arc<dyn Model>, ErrorInfo> {
+        match &self.model {
+            Some(name) => self.deps.models.open(name),
+            None => Err(ErrorInfo::new(ErrorCode::Invalid, "No model is set up.")
+                .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`.")),
+        }
+    }
+
+    /// Ends what a former process left open: its calls with what is known of them, its turn as
+    /// interrupted.
+    async fn close_open_turn(&mut self) -> Result<(), RuntimeError> {
+        let open = self.conversation.open_turn();
+        let state = self.execution.state();
+        for mut item in self.conversation.unfinished_calls() {
+            let turn = item.turn;
+            let begun = effect_of(&item)
+                .and_then(|key| state.effects.get(&key))
+                .is_some_and(|effect| effect.started.is_some());
+            if let ItemBody::ToolCall(call) = &mut item.body {
+                (call.status, call.result) = if begun {
+                    (ToolCallStatus::Unknown, Some(ToolResult::error(UNKNOWN_OUTCOME)))
+                } else {
+                    (ToolCallStatus::Cancelled, Some(ToolResult::error(NEVER_BEGUN)))
+                };
+            }
+            self.record(Some(turn), ItemCompleted { item }).await?;
+        }
+        if let Some(turn) = open {
+            let message = "The process ended while this turn was running.";
+            let finished = loon_api::event::TurnFinished {
+                status: TurnStatus::Interrupted,
+                error: Some(ErrorInfo::new(ErrorCode::OutcomeUnknown, message)),
+                steps: 0,
+                usage: Usage::default(),
+                cost: Cost::default(),
+            };
+            self.record(Some(turn), finished).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell_opened(&self) {
+        let (items, more) = self.conversation.page(None, OPENING_ITEMS);
+        let session = SessionState {
+            cwd: self.deps.options.cwd.display().to_string(),
+            model: self.model.clone(),
+            mode: self.authority.mode(),
+            branch: self.branch.clone(),
+            title: self.conversation.title().map(str::to_owned),
+            resumed: self.resumed,
+            items,
+            more,
+            queued: self.prompts.iter().cloned().collect(),
+            usage: self.conversation.usage(),
+            cost: self.conversation.cost(),
+        };
+        self.recorder.pass(None, SessionOpened { session }).await;
+        for remark in &self.deps.options.remarks {
+            let message = remark.clone();
+            let notice = Notice { level: NoticeLevel::Warning, message, hints: Vec::new() };
+            self.recorder.pass(None, notice).await;
+        }
+    }
+
+    async fn tell_sessions(&self) {
+        let cwd = self.deps.options.cwd.display().to_string();
+        let store = Arc::clone(&self.deps.store);
+        let listed = tokio::task::spawn_blocking(move || {
+            list_sessions(store.as_ref(), Some(&cwd), MAX_SESSIONS)
+        })
+        .await;
+        match listed {
+            Ok(Ok(sessions)) => self.recorder.pass(None, SessionsListed { sessions }).await,
+            Ok(Err(error)) => self.warn(ErrorInfo::new(ErrorCode::Io, error.to_string())).await,
+            Err(error) => self.warn(ErrorInfo::new(ErrorCode::Internal, error.to_string())).await,
+        }
+    }
+
+    async fn warn(&self, error: ErrorInfo) {
+        let notice =
+            Notice { level: NoticeLevel::Warning, message: error.message, hints: error.hints };
+        self.recorder.pass(self.turn_number(), notice).await;
+    }
+
+    fn turn_number(&self) -> Option<TurnNumber> {
+        self.turn.as_ref().map(|turn| turn.number)
+    }
+
+    /// Records an event and takes it into the fold.
+    pub(crate) async fn record(
+        &mut self,
+        turn: Option<TurnNumber>,
+        event: impl Into<AgentEvent>,
+    ) -> Result<(), RuntimeError> {
+        let event = event.into();
+        self.conversation.apply(turn, &event);
+        self.recorder.record(turn, event).await?;
+        Ok(())
+    }
+}
+
+/// The mode a session begins in. A resumed one keeps its own, except that `bypass` must be asked
+/// for again.
+fn starting_mode(wanted: Mode, explicit: bool, former: Option<Mode>) -> Mode {
+    match former {
+        Some(former) if !explicit && former != Mode::Bypass => former,
+        _ => wanted,
+    }
+}
+
+fn last_message(conversation: &Conversation) -> Option<String> {
+    conversation.items().iter().rev().find_map(|item| match &item.body {
+        ItemBody::AssistantMessage { text, .. } => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// The effect that a call's item stands for (`3.0.c2` is `t3/s0/c2`).
+fn effect_of(item: &Item) -> Option<EffectKey> {
+    let (step, index) = item.id.as_str().rsplit_once(".c")?;
+    let (_, step) = step.split_once('.')?;
+    Some(EffectKey::call(item.turn, step.parse().ok()?, index.parse().ok()?))
+}
+
+const UNKNOWN_OUTCOME: &str = "The process ended while this call was running. Whether it took \
+                               effect is unknown; check before you repeat it.";
+const NEVER_BEGUN: &str = "The process ended before this call began; it was not made.";
