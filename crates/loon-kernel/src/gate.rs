@@ -173,6 +173,8 @@ pub struct EffectFailure {
     pub error: ErrorInfo,
     /// What it used as far as known, failed attempts included.
     pub usage: Usage,
+    /// What that cost.
+    pub cost: Cost,
     /// The model said that some of the answer had arrived. A request that had to be dropped said
     /// nothing.
     pub streamed: bool,
@@ -229,9 +231,25 @@ impl Gate {
     }
 }
 
-/// The answer to a stop before the end.
-fn cancelled() -> ErrorInfo {
-    ErrorInfo::new(ErrorCode::Cancelled, "stopped by a person, a signal or a cancel")
+/// Why an effect may not begin, or not go on.
+struct Stop {
+    /// As it is recorded.
+    status: EffectStatus,
+    /// Why.
+    error: ErrorInfo,
+}
+
+impl Stop {
+    fn cancelled() -> Self {
+        let message = "stopped by a person, a signal or a cancel";
+        let error = ErrorInfo::new(ErrorCode::Cancelled, message);
+        Self { status: EffectStatus::Aborted, error }
+    }
+
+    fn timed_out(what: String) -> Self {
+        let error = ErrorInfo::new(ErrorCode::DeadlineExceeded, what);
+        Self { status: EffectStatus::TimedOut, error }
+    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::in_words;
-use super::run::{Limits, Ran, Stop};
-use super::{EffectFailure, Gate, ModelEffect, ModelOutcome};
+use super::run::{Limits, Ran};
+use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::error::KernelError;
 use crate::port::{Admitted, EffectContext};
 
@@ -81,10 +81,11 @@ impl Gate {
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
-        recorder
-            .record_all(Some(effect.turn), records)
-            .await
-            .map_err(|error| EffectFailure { usage: meter.usage, ..unrecorded(&error) })?;
+        recorder.record_all(Some(effect.turn), records).await.map_err(|error| EffectFailure {
+            usage: meter.usage,
+            cost: meter.cost,
+            ..unrecorded(&error)
+        })?;
         Ok(ModelOutcome { items, stop: answer.stop, usage: meter.usage, cost: meter.cost })
     }
 
@@ -204,12 +205,15 @@ impl Gate {
         error: ErrorInfo,
     ) -> EffectFailure {
         let end = self.end_of(effect, began, &meter, status, Some(error.clone()));
-        let failure = EffectFailure { status, error, usage: meter.usage, streamed: meter.streamed };
+        let Meter { usage, cost, streamed, .. } = meter;
+        let failure = EffectFailure { status, error, usage, cost, streamed };
         match self.execution.recorder().record(Some(effect.turn), end).await {
             Ok(_) => failure,
             // The cancel that stopped this effect has settled it already.
             Err(KernelError::Cancelled { .. }) if status == EffectStatus::Aborted => failure,
-            Err(error) => EffectFailure { usage: meter.usage, ..unrecorded(&error) },
+            Err(error) => {
+                EffectFailure { usage: meter.usage, cost: meter.cost, ..unrecorded(&error) }
+            }
         }
     }
 
@@ -239,7 +243,13 @@ pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
         KernelError::Cancelled { .. } => EffectStatus::Aborted,
         KernelError::Store(_) | KernelError::Interrupted { .. } => EffectStatus::Failed,
     };
-    EffectFailure { status, error: error.info(), usage: Usage::default(), streamed: false }
+    EffectFailure {
+        status,
+        error: error.info(),
+        usage: Usage::default(),
+        cost: Cost::default(),
+        streamed: false,
+    }
 }
 
 fn waits_too_long(error: &ModelError, delay: Duration) -> ErrorInfo {

@@ -16,8 +16,13 @@ impl Gate {
         key: &EffectKey,
         known: &EffectRecord,
     ) -> Result<ModelOutcome, EffectFailure> {
-        let failure =
-            |status, error| EffectFailure { status, error, usage: known.usage, streamed: false };
+        let failure = |status, error| EffectFailure {
+            status,
+            error,
+            usage: known.usage,
+            cost: known.cost,
+            streamed: false,
+        };
         let Some((seq, status)) = known.finished else {
             return Err(failure(EffectStatus::Failed, under_way(key)));
         };
