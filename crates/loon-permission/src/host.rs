@@ -1,0 +1,67 @@
+//! Hosts: one form for the host of a URL and the host of a rule.
+
+use url::{Host, Url};
+
+/// The host of a URL, in the form that rules are compared in.
+pub(crate) fn of_url(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    match url.host()? {
+        // A scheme that the standard does not know keeps its host as written.
+        Host::Domain(domain) => of_rule(domain),
+        Host::Ipv4(address) => Some(address.to_string()),
+        Host::Ipv6(address) => Some(address.to_string()),
+    }
+}
+
+/// The host that a rule names. A whole URL or a port in a rule is forgiven, so that a deny rule
+/// written so still holds.
+pub(crate) fn of_rule(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.contains("://") {
+        return of_url(text);
+    }
+    let bare_ipv6 = text.parse::<std::net::Ipv6Addr>().ok();
+    if let Some(address) = bare_ipv6 {
+        return Some(address.to_string());
+    }
+    let text = match text.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()) => host,
+        _ => text,
+    };
+    match Host::parse(text).ok()? {
+        Host::Domain(domain) => {
+            let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+            (!domain.is_empty()).then_some(domain)
+        }
+        Host::Ipv4(address) => Some(address.to_string()),
+        Host::Ipv6(address) => Some(address.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_rule, of_url};
+
+    #[test]
+    fn one_host_has_one_form() {
+        for url in [
+            "https://private.example/",
+            "https://PRIVATE.example:8443/x",
+            "https://private.example./",
+            "https://friendly.example@private.example/",
+            "https://friendly.example%2F:x@private.example/",
+            "http://private.example\\@friendly.example/",
+        ] {
+            assert_eq!(of_url(url).as_deref(), Some("private.example"), "{url}");
+        }
+        assert_eq!(of_url("https://private.example.friendly.example/").as_deref(), Some("private.example.friendly.example"));
+        assert_eq!(of_url("https://b\u{fc}cher.example/").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(of_rule("B\u{fc}cher.example.").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(of_url("http://0x7f.1/").as_deref(), Some("127.0.0.1"));
+        assert_eq!(of_url("http://[::1]:80/").as_deref(), Some("::1"));
+        assert_eq!(of_rule("[0:0::1]:80").as_deref(), Some("::1"));
+        assert_eq!(of_rule("https://Private.example:443/x").as_deref(), Some("private.example"));
+        assert_eq!(of_url("file:///etc/passwd"), None);
+        assert_eq!(of_url("not a url"), None);
+    }
+}

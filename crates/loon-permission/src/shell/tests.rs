@@ -1,0 +1,1 @@
+//! Lines and what is found in them.
