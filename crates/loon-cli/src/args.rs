@@ -1,0 +1,300 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use loon_api::Mode;
+
+/// Loom, a coding agent for the terminal.
+///
+/// Without a command it opens the full screen in the current folder.
+#[derive(Debug, Parser)]
+#[command(name = "loon", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Commands>,
+    #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
+}
+
+/// The full screen.
+#[derive(Debug, Args)]
+pub(crate) struct ScreenArgs {
+    /// Begin with this prompt.
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+/// Which session, and how it works.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SessionArgs {
+    /// Continue the newest session of this folder.
+    #[arg(long = "continue", short = 'c', conflicts_with = "resume")]
+    pub(crate) continue_newest: bool,
+    /// Continue the session with this id, or the beginning of one.
+    #[arg(long, short = 'r', value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Model to use, as provider/model.
+    #[arg(long, short, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// What happens to calls that no rule decides.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// Folder to work in.
+    #[arg(long, short = 'C', value_name = "FOLDER")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Override a setting, for example `--set session.max_turns=20`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+}
+
+/// A permission mode on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Reading is allowed, everything else asks.
+    Default,
+    /// Writing inside the folder is allowed too.
+    Auto,
+    /// Everything is allowed; deny and ask rules still hold.
+    Bypass,
+    /// Nothing may change.
+    Plan,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Default => Self::Default,
+            ModeArg::Auto => Self::Auto,
+            ModeArg::Bypass => Self::Bypass,
+            ModeArg::Plan => Self::Plan,
+        }
+    }
+}
+
+/// What `loon` can do besides the full screen.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Commands {
+    /// Run one prompt without a screen.
+    Exec(ExecArgs),
+    /// Watch a scripted model repair a real repository; needs no key and no network.
+    Demo(DemoArgs),
+    /// List, show, check and mend sessions.
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Models that the settings name.
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// Permission rules.
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
+    /// Settings.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Say whether everything needed is in place, and what to do if not.
+    Doctor,
+    /// Trust the settings of this folder's repository.
+    Trust(TrustArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// One prompt without a screen. The prompt comes from the argument, or from standard input if it is
+/// `-` or missing; standard input is not read when a prompt is given.
+///
+/// Exit status: 0 completed, 1 failed, 2 usage or settings, 3 stopped before completion (denied,
+/// budget, turn limit, nothing to run), 124 deadline, 130 interrupted, 143 terminated, 141 the
+/// reader of standard output went away.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The prompt, or `-` to read it from standard input.
+    pub(crate) prompt: Option<String>,
+    /// Print events, one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read commands from standard input, one JSON object a line.
+    #[arg(long, value_enum)]
+    pub(crate) input: Option<InputFormat>,
+    /// Most model requests of the turn.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Most time the run may take, for example 90s, 10m, 2h.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Option<Duration>,
+    /// Write the model's last message to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_last_message: Option<PathBuf>,
+    /// JSON Schema that the answer must match; retried once, else the run fails.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+/// What standard input carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// Commands as JSON lines.
+    Jsonl,
+}
+
+/// The demonstration.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Print what happens instead of opening the screen. The default without a terminal.
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// With --headless: print events, one JSON object a line.
+    #[arg(long, requires = "headless")]
+    pub(crate) json: bool,
+}
+
+/// `loon sessions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// Sessions of this folder, newest first.
+    List {
+        /// Sessions of every folder.
+        #[arg(long)]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a session's transcript.
+    Show {
+        /// The session's id, or its beginning.
+        id: String,
+    },
+    /// Open a session on the full screen.
+    Resume {
+        /// The session's id, or its beginning.
+        id: String,
+    },
+    /// Check a session's journal: its chain, its numbers, its blobs.
+    Verify {
+        /// The session's id, or its beginning.
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// Check every session.
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
+    /// Mend a session's journal, or save what is whole into a new session.
+    Repair {
+        /// The session's id, or its beginning.
+        id: String,
+    },
+    /// Write a session as Markdown, or as its events.
+    Export {
+        /// The session's id, or its beginning.
+        id: String,
+        /// Write the events as JSON lines.
+        #[arg(long)]
+        json: bool,
+        /// The file; standard output if missing.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// `loon models`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Models of every provider in the settings, and what their servers offer.
+    List {
+        /// Only what the settings say; ask no server.
+        #[arg(long)]
+        offline: bool,
+    },
+    /// Send one short request and say what came back.
+    Test {
+        /// The model, as provider/model; the session's if missing.
+        model: Option<String>,
+    },
+}
+
+/// `loon permissions`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Say how a shell line would be judged, by which rules, and what would change it.
+    Explain {
+        /// The line.
+        line: String,
+        /// Judge under this mode.
+        #[arg(long, value_enum)]
+        mode: Option<ModeArg>,
+    },
+}
+
+/// `loon config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print one setting.
+    Get {
+        /// Its name, for example session.model.
+        key: String,
+    },
+    /// Change one setting in the user's file.
+    Set {
+        /// Its name.
+        key: String,
+        /// Its value, as TOML; bare words are text.
+        value: String,
+        /// Change the project's file instead.
+        #[arg(long)]
+        project: bool,
+    },
+    /// Print all settings in force and where each comes from.
+    List,
+    /// Print the JSON Schema of the settings.
+    Schema,
+}
+
+/// `loon trust`.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Take the trust back.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
+/// Reads `90s`, `10m`, `2h`, `500ms` or a bare number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 =
+        number.parse().map_err(|_| format!("'{text}' is no time; write 90s or 10m"))?;
+    let ms = match unit {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("'{unit}' is no unit of time; use ms, s, m or h")),
+    };
+    number.checked_mul(ms).map(Duration::from_millis).ok_or_else(|| format!("{text} is too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units_and_bare_numbers_are_seconds() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert!(duration("soon").is_err() && duration("5d").is_err());
+    }
+}

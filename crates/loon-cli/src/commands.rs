@@ -1,0 +1,71 @@
+//! The subcommands, one a file. This file only delegates.
+
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod exec;
+mod models;
+mod permissions;
+mod screen;
+mod sessions;
+mod trust;
+
+use std::sync::Arc;
+
+use loon_core::Dependencies;
+
+use crate::args::{Cli, Commands};
+use crate::failure::Failure;
+use crate::wiring::SettingsModels;
+
+/// Runs what the command line asks for. Gives the exit status.
+pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
+    let Some(command) = cli.command else { return screen::run(cli.screen) };
+    match command {
+        Commands::Exec(args) => exec::run(args),
+        Commands::Demo(args) => demo::run(&args),
+        Commands::Sessions(command) => sessions::run(command),
+        Commands::Models(command) => models::run(&command),
+        Commands::Permissions(command) => permissions::run(&command),
+        Commands::Config(command) => config::run(&command),
+        Commands::Doctor => doctor::run(),
+        Commands::Trust(args) => trust::run(&args),
+        Commands::Completions { shell } => completions::run(shell),
+    }
+}
+
+pub(crate) use sessions::find as find_session;
+
+/// Without a model in the settings, takes one that a server on this machine offers.
+async fn ensure_model(deps: &mut Dependencies) {
+    if deps.options.model.is_some() {
+        return;
+    }
+    if let Some((models, name)) = SettingsModels::local().await {
+        deps.models = Arc::new(models);
+        deps.options.model = Some(name);
+    }
+}
+
+/// A tokio runtime for commands that need one. Two workers: one for the session, one for the front
+/// end.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("Cannot start threads: {error}")))
+}
+
+/// Writes text for a person to standard output. A reader that is gone ends the command quietly with
+/// status 141.
+fn print(text: &str) -> Result<u8, Failure> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(0),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(141),
+        Err(error) => Err(Failure::other(format!("Cannot write to standard output: {error}"))),
+    }
+}

@@ -1,0 +1,73 @@
+//! The full screen.
+
+use std::io::IsTerminal as _;
+
+use loon_config::{ColorChoice, Settings};
+use loon_core::{Runtime, SessionChoice};
+use loon_tui::{ScreenOptions, Theme};
+
+use crate::args::{ScreenArgs, SessionArgs};
+use crate::failure::Failure;
+use crate::wiring::{RunOptions, Setup};
+
+/// Opens the screen as the command line says.
+pub(super) fn run(args: ScreenArgs) -> Result<u8, Failure> {
+    let setup = Setup::load(args.session.cwd.as_deref(), &args.session.overrides)?;
+    let choice = setup.choice(&args.session)?;
+    open(&setup, &args.session, choice, args.prompt)
+}
+
+/// Opens the screen on one session, in the folder the session works in.
+pub(super) fn resume(id: &str) -> Result<u8, Failure> {
+    let args = SessionArgs { resume: Some(id.to_owned()), ..SessionArgs::default() };
+    let setup = Setup::load(None, &[])?;
+    let choice = setup.choice(&args)?;
+    open(&setup, &args, choice, None)
+}
+
+/// Opens the screen; `prompt` is sent at once.
+pub(super) fn open(
+    setup: &Setup,
+    args: &SessionArgs,
+    choice: SessionChoice,
+    prompt: Option<String>,
+) -> Result<u8, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(Failure::usage("The full screen needs a terminal.")
+            .hint("Without one, use `loon exec \"what to do\"`."));
+    }
+    let options = screen_options(&setup.loaded.settings);
+    let runtime = super::runtime()?;
+    let result = runtime.block_on(async {
+        let mut deps = setup.dependencies(RunOptions::attended(args));
+        super::ensure_model(&mut deps).await;
+        let runtime = Runtime::start(deps, choice);
+        if let Some(text) = prompt {
+            // The channel is new and has room; a runtime that is gone tells so by its events.
+            let _ = runtime.commands.send(loon_api::Command::Prompt { text }).await;
+        }
+        loon_tui::run(options, runtime.commands, runtime.events).await
+    });
+    runtime.shutdown_background();
+    match result {
+        Ok(_) => Ok(0),
+        Err(error) => Err(Failure::other(error.to_string())),
+    }
+}
+
+fn screen_options(settings: &Settings) -> ScreenOptions {
+    let color = match settings.appearance.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    };
+    ScreenOptions {
+        theme: Theme::named(&settings.appearance.theme),
+        ascii: settings.appearance.ascii,
+        color,
+        mouse: settings.ui.mouse,
+        draft: None,
+        title: "Loom".to_owned(),
+        history: Vec::new(),
+    }
+}

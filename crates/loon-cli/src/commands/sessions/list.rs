@@ -1,0 +1,43 @@
+//! `loon sessions list`.
+
+use std::fmt::Write as _;
+
+use loon_core::sessions::list_sessions;
+use loon_kernel::FileStore;
+
+use crate::failure::{Failure, plain};
+
+/// Prints the sessions of this folder, or all.
+pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failure> {
+    let cwd = std::env::current_dir()?.canonicalize()?.display().to_string();
+    let folder = (!all).then_some(cwd.as_str());
+    let sessions =
+        list_sessions(store, folder, usize::MAX).map_err(|error| Failure::from(error.info()))?;
+    let mut text = String::new();
+    for session in &sessions {
+        if json {
+            let line = serde_json::to_string(session).map_err(anyhow::Error::from)?;
+            let _ = writeln!(text, "{line}");
+            continue;
+        }
+        let updated = session.updated.to_string();
+        let live = if session.live { "  in use" } else { "" };
+        let folder = if all { format!("  {}", session.cwd) } else { String::new() };
+        let _ = writeln!(
+            text,
+            "{}  {}  {:>3} turns  {}{folder}{live}",
+            session.exec,
+            updated.get(..16).unwrap_or(&updated).replace('T', " "),
+            session.turns,
+            plain(&session.title),
+        );
+    }
+    if sessions.is_empty() && !json {
+        text.push_str(if all {
+            "There are no sessions yet.\n"
+        } else {
+            "There are no sessions of this folder. `loon sessions list --all` shows the others.\n"
+        });
+    }
+    super::super::print(&text)
+}

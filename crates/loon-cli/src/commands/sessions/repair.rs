@@ -1,0 +1,41 @@
+//! `loon sessions repair`.
+
+use loon_api::ExecutionId;
+use loon_kernel::{FileStore, JournalStore as _, Repaired, StoreError};
+
+use crate::failure::Failure;
+
+/// Mends the end of a journal in place, or saves what is whole before other damage into a new
+/// session. Never takes a record away.
+pub(super) fn run(store: &FileStore, exec: ExecutionId) -> Result<u8, Failure> {
+    let text = match store.repair(exec) {
+        Ok(repaired) => describe(&repaired),
+        Err(StoreError::Corrupt { line, intact, mendable: false, .. }) if intact > 0 => {
+            let saved = store.salvage(exec).map_err(|error| Failure::from(error.info()))?;
+            format!(
+                "Line {line} is damaged, so the journal was left as it is. Its {intact} intact \
+                 records were copied to the new session {saved}.\n"
+            )
+        }
+        Err(error) => return Err(error.info().into()),
+    };
+    super::super::print(&text)
+}
+
+fn describe(repaired: &Repaired) -> String {
+    let mut text = String::new();
+    if let (Some(bytes), Some(file)) = (repaired.moved_bytes, &repaired.moved_to) {
+        text.push_str(&format!("Moved {bytes} torn bytes to {}.\n", file.display()));
+    }
+    if repaired.closed_line {
+        text.push_str("Closed the last line, which was whole but for its end.\n");
+    }
+    if repaired.missing_records > 0 {
+        let missing = repaired.missing_records;
+        text.push_str(&format!("{missing} records that had been made durable are missing.\n"));
+    }
+    if text.is_empty() {
+        text.push_str("There was nothing to mend.\n");
+    }
+    text
+}

@@ -1,0 +1,77 @@
+//! How the command reports that it cannot go on: kind, message and hints on standard error, and an
+//! exit status.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use loon_api::{ErrorCode, ErrorInfo};
+
+/// An error at the outermost floor.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: ErrorInfo,
+    exit: u8,
+}
+
+impl Failure {
+    /// Something about the command line or the settings is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { error: ErrorInfo::new(ErrorCode::Invalid, message), exit: 2 }
+    }
+
+    /// Something failed on the way.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self { error: ErrorInfo::new(ErrorCode::Io, message), exit: 1 }
+    }
+
+    /// Adds one thing to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.error = self.error.hint(hint);
+        self
+    }
+
+    /// Says it and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        say_error(&self.error);
+        ExitCode::from(self.exit)
+    }
+}
+
+impl From<ErrorInfo> for Failure {
+    fn from(error: ErrorInfo) -> Self {
+        let exit = match error.code {
+            ErrorCode::Invalid | ErrorCode::NotFound => 2,
+            _ => 1,
+        };
+        Self { error, exit }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::other(format!("{error:#}"))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::other(error.to_string())
+    }
+}
+
+/// Writes an error for a person to standard error. A closed standard error is no error.
+pub(crate) fn say_error(error: &ErrorInfo) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = writeln!(stderr, "loon: {}", plain(&error.message));
+    for hint in &error.hints {
+        let _ = writeln!(stderr, "  {}", plain(hint));
+    }
+}
+
+/// Text without control characters other than newline and tab: nothing from outside reaches the
+/// terminal raw.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! Writing events to standard output, as JSON lines or as text for a person.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::{AgentEvent, Envelope, ItemBody, ToolCallItem, ToolCallStatus};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::failure::{plain, say_error};
+
+/// Events that may wait for the writer.
+const CAPACITY: usize = 256;
+
+/// How events are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One JSON object a line, nothing else.
+    Json,
+    /// The model's words on standard output, what it did on standard error.
+    Text,
+}
+
+/// Why standard output could not be written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// The other end is closed.
+    ReaderGone,
+    /// Something else, a full disk for example.
+    Other(io::Error),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// The writer's thread, seen from the driver.
+pub(super) struct Output {
+    events: Option<mpsc::Sender<Arc<Envelope>>>,
+    writer: JoinHandle<Result<(), WriteError>>,
+}
+
+impl Output {
+    /// Starts the thread.
+    pub(super) fn start(format: Format) -> Self {
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        let writer = tokio::task::spawn_blocking(move || write_events(format, receiver));
+        Self { events: Some(sender), writer }
+    }
+
+    /// Hands one event over. False, once, when writing has failed; later events are dropped.
+    pub(super) async fn write(&mut self, event: Arc<Envelope>) -> bool {
+        let Some(events) = &self.events else { return true };
+        let taken = events.send(event).await.is_ok();
+        if !taken {
+            self.events = None;
+        }
+        taken
+    }
+
+    /// Waits for the last event to be written, but not longer than `limit`.
+    pub(super) async fn finish(self, limit: Duration) -> Result<(), WriteError> {
+        drop(self.events);
+        match tokio::time::timeout(limit, self.writer).await {
+            Ok(Ok(written)) => written,
+            Ok(Err(panicked)) => Err(WriteError::Other(io::Error::other(panicked))),
+            Err(_) => Err(WriteError::Other(io::ErrorKind::TimedOut.into())),
+        }
+    }
+}
+
+fn write_events(
+    format: Format,
+    mut events: mpsc::Receiver<Arc<Envelope>>,
+) -> Result<(), WriteError> {
+    let mut out = io::BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    while let Some(event) = events.blocking_recv() {
+        write_event(format, &event, &mut out)?;
+        while let Ok(event) = events.try_recv() {
+            write_event(format, &event, &mut out)?;
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn write_event(format: Format, event: &Envelope, out: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Json => {
+            serde_json::to_writer(&mut *out, event)?;
+            out.write_all(b"\n")
+        }
+        Format::Text => write_text(event, out),
+    }
+}
+
+/// The model's words go to `out`; calls, notices and errors to standard error, where a closed one
+/// is passed over.
+fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
+    match &event.event {
+        AgentEvent::ItemCompleted(completed) => match &completed.item.body {
+            ItemBody::AssistantMessage { text, .. } => writeln!(out, "{}", plain(text.trim_end()))?,
+            ItemBody::ToolCall(call) if call.status.is_final() => say(&call_line(call)),
+            ItemBody::Notice { text } => say(&format!("· {text}")),
+            _ => {}
+        },
+        AgentEvent::EffectRetried(retried) => {
+            let seconds = retried.delay_ms as f64 / 1000.0;
+            say(&format!("· {} Trying again in {seconds} s.", retried.error.message));
+        }
+        AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
+        AgentEvent::StreamFinished(finished) => {
+            if let Some(error) = &finished.error {
+                out.flush()?;
+                say_error(error);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn call_line(call: &ToolCallItem) -> String {
+    let glyph = match call.status {
+        ToolCallStatus::Done => "●",
+        ToolCallStatus::Failed => "✗",
+        ToolCallStatus::Denied => "⊘",
+        _ => "·",
+    };
+    let mut line = format!("{glyph} {} {}", call.tool, call.title);
+    if !call.summary.is_empty() {
+        line.push_str("  ");
+        line.push_str(&call.summary);
+    }
+    match (call.status, &call.error) {
+        (ToolCallStatus::Failed | ToolCallStatus::Denied, Some(error)) => {
+            line.push_str("  ");
+            line.push_str(&error.message);
+        }
+        (ToolCallStatus::Cancelled, _) => line.push_str("  cancelled"),
+        (ToolCallStatus::Unknown, _) => line.push_str("  outcome unknown"),
+        _ => {}
+    }
+    line
+}
+
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", plain(line));
+}

@@ -1,0 +1,186 @@
+//! Puts the crates together: settings, models, tools and rules become the runtime's dependencies.
+
+mod models;
+mod rules;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::ExecutionId;
+use loon_config::trust::Trust;
+use loon_config::{Loaded, files};
+use loon_core::{Dependencies, Limits, SessionChoice, SessionOptions};
+use loon_kernel::{Budget, FileStore, SystemClock};
+use loon_permission::Policy;
+use serde_json::Value;
+
+pub(crate) use self::models::{DEMO_MODEL, SettingsModels};
+use self::rules::LocalRules;
+use crate::args::SessionArgs;
+use crate::commands;
+use crate::failure::{Failure, plain};
+use crate::paths::Paths;
+
+/// The settings of one folder, and where everything lives.
+pub(crate) struct Setup {
+    /// Folders of the user.
+    pub(crate) paths: Paths,
+    /// Absolute folder to work in.
+    pub(crate) root: PathBuf,
+    /// Files of the settings.
+    pub(crate) files: files::Paths,
+    /// A person trusts the folder's settings.
+    pub(crate) trusted: bool,
+    /// The settings in force.
+    pub(crate) loaded: Loaded,
+}
+
+/// Where the settings of one folder lie, before they are read.
+pub(crate) struct SetupPaths {
+    pub(crate) paths: Paths,
+    pub(crate) root: PathBuf,
+    pub(crate) files: files::Paths,
+    pub(crate) trusted: bool,
+}
+
+impl Setup {
+    /// Finds the files without reading them.
+    pub(crate) fn load_paths(cwd: Option<&Path>) -> Result<SetupPaths, Failure> {
+        let paths = Paths::from_environment()?;
+        let folder = cwd.map_or_else(std::env::current_dir, |cwd| Ok(cwd.to_path_buf()))?;
+        let root = folder.canonicalize().map_err(|error| {
+            Failure::usage(format!("Cannot work in {}: {error}", folder.display()))
+        })?;
+        if !root.is_dir() {
+            return Err(Failure::usage(format!("{} is no folder.", root.display())));
+        }
+        let files = files::Paths::usual(&root, paths.home.as_deref(), Some(&paths.config));
+        let trust =
+            Trust::open(&paths.trust_file()).map_err(|error| Failure::from(error.info()))?;
+        let trusted = trust.is_trusted(&root);
+        Ok(SetupPaths { paths, root, files, trusted })
+    }
+
+    /// Reads the settings for a folder, the current one if `cwd` is absent.
+    pub(crate) fn load(cwd: Option<&Path>, overrides: &[String]) -> Result<Self, Failure> {
+        let SetupPaths { paths, root, files, trusted } = Self::load_paths(cwd)?;
+        let loaded = files::load_files(&files, overrides, trusted)
+            .map_err(|error| Failure::from(error.info()))?;
+        Ok(Self { paths, root, files, trusted, loaded })
+    }
+
+    /// What a person should know of the settings: what has no effect, what is unknown.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let warnings = self.loaded.warnings.iter().map(|warning| plain(&warning.to_string()));
+        let mut remarks: Vec<String> = warnings.collect();
+        let waiting = self.loaded.untrusted.iter().filter(|ignored| ignored.needs_trust).count();
+        if waiting > 0 {
+            remarks.push(format!(
+                "{waiting} settings of this folder have no effect until you run `loon trust` here; \
+                 `loon config list` names them."
+            ));
+        }
+        remarks
+    }
+
+    /// The journals.
+    pub(crate) fn store(&self) -> FileStore {
+        FileStore::new(self.paths.data.clone())
+    }
+
+    /// The session that the command line chooses.
+    pub(crate) fn choice(&self, args: &SessionArgs) -> Result<SessionChoice, Failure> {
+        let store = self.store();
+        if let Some(id) = &args.resume {
+            return commands::find_session(&store, id).map(SessionChoice::Resume);
+        }
+        if !args.continue_newest {
+            return Ok(SessionChoice::New);
+        }
+        let cwd = self.root.display().to_string();
+        let newest = loon_core::sessions::newest_session(&store, &cwd)
+            .map_err(|error| Failure::from(error.info()))?;
+        newest.map(SessionChoice::Resume).ok_or_else(|| {
+            Failure::usage(format!("There is no session of {cwd} to continue."))
+                .hint("Begin one with `loon`, or see `loon sessions list --all`.")
+        })
+    }
+
+    /// Names of the variables that hold keys, which no tool's process may see.
+    fn secret_variables(&self) -> Vec<String> {
+        let providers = self.loaded.settings.providers.values();
+        providers.filter_map(|provider| provider.api_key_env.clone()).collect()
+    }
+
+    /// The permission rules in force.
+    pub(crate) fn policy(&self) -> Policy {
+        Policy::new(self.loaded.rules.clone(), self.paths.home.clone(), self.root.clone())
+    }
+
+    /// Everything the runtime is wired from.
+    pub(crate) fn dependencies(&self, run: RunOptions) -> Dependencies {
+        let settings = &self.loaded.settings;
+        let args = run.session;
+        let models = Arc::new(SettingsModels::new(settings, &self.root));
+        let root = self.root.clone();
+        let store = Arc::new(self.store());
+        Dependencies {
+            tools: tools::factory(self.root.clone(), Arc::clone(&store), self.secret_variables()),
+            store,
+            clock: Arc::new(SystemClock),
+            pricing: Arc::new(models.prices()),
+            models,
+            policy: Arc::new(self.policy()),
+            rules: Arc::new(LocalRules::new(self.files.clone(), self.trusted)),
+            branch: Arc::new(move || loon_exec::git::branch(&root)),
+            options: SessionOptions {
+                cwd: self.root.clone(),
+                model: args.model.clone().or_else(|| settings.session.model.clone()),
+                model_is_explicit: args.model.is_some(),
+                mode: args.mode.map_or(settings.session.mode, Into::into),
+                mode_is_explicit: args.mode.is_some(),
+                limits: Limits {
+                    max_steps: run.max_steps.unwrap_or(settings.session.max_turns),
+                    tool_timeout: Duration::from_secs(settings.session.tool_timeout_secs),
+                },
+                budget: Budget {
+                    max_usd: settings.budget.max_usd,
+                    max_tokens: settings.budget.max_tokens,
+                    max_requests: settings.budget.max_requests,
+                },
+                deadline: run.deadline.or(settings.budget.deadline),
+                unattended: run.unattended,
+                answer_schema: run.answer_schema,
+                remarks: self.remarks(),
+            },
+        }
+    }
+}
+
+/// What the command line says of one run.
+pub(crate) struct RunOptions<'a> {
+    /// Which session, and how it works.
+    pub(crate) session: &'a SessionArgs,
+    /// Most model requests of a turn.
+    pub(crate) max_steps: Option<u32>,
+    /// Most time at work.
+    pub(crate) deadline: Option<Duration>,
+    /// Nobody is there to ask.
+    pub(crate) unattended: bool,
+    /// JSON Schema of the answer.
+    pub(crate) answer_schema: Option<Value>,
+}
+
+impl<'a> RunOptions<'a> {
+    /// A session with a person in front of it.
+    pub(crate) fn attended(session: &'a SessionArgs) -> Self {
+        Self { session, max_steps: None, deadline: None, unattended: false, answer_schema: None }
+    }
+}
+
+/// The folder of an execution's pre-images.
+pub(crate) fn snapshots(store: &FileStore, exec: ExecutionId) -> PathBuf {
+    store.dir(exec).join("snapshots")
+}

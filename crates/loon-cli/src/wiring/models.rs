@@ -1,0 +1,167 @@
+//! The models that settings name, the one a local server offers, and the demo's script.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::{ErrorCode, ErrorInfo, ModelError};
+use loon_config::{ModelSettings, ProviderKind, Settings};
+use loon_core::Models;
+use loon_kernel::Model;
+use loon_model::pricing::{PriceTable, TokenPrice};
+use loon_model::{
+    ModelOptions, Provider, ProviderConfig, RemoteModel, ScriptSource, Timeouts, detect_local,
+};
+use secrecy::SecretString;
+
+/// The scripted model of `loon demo`.
+pub(crate) const DEMO_MODEL: &str = "demo/script";
+
+const DEMO_SCRIPT: &str = include_str!("../../demo/script.jsonl");
+
+/// Models by `provider/model`.
+pub(crate) struct SettingsModels {
+    providers: Vec<NamedProvider>,
+}
+
+struct NamedProvider {
+    name: String,
+    /// A provider that settings describe wrongly is an error when it is used, not before.
+    provider: Result<Provider, ErrorInfo>,
+    models: Vec<(String, ModelSettings)>,
+}
+
+impl SettingsModels {
+    /// The providers of the settings, with keys taken from the environment, and the demo's.
+    pub(crate) fn new(settings: &Settings, root: &Path) -> Self {
+        let mut providers: Vec<NamedProvider> = settings
+            .providers
+            .iter()
+            .map(|(name, provider)| NamedProvider {
+                name: name.clone(),
+                provider: Provider::new(config_of(name, provider, root))
+                    .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
+                models: provider.models.iter().map(|(n, m)| (n.clone(), m.clone())).collect(),
+            })
+            .collect();
+        if !settings.providers.contains_key("demo") {
+            providers.push(demo());
+        }
+        Self { providers }
+    }
+
+    /// A model that a server on this machine offers, with its name.
+    pub(crate) async fn local() -> Option<(Self, String)> {
+        let server = detect_local().await.into_iter().find(|server| !server.models.is_empty())?;
+        let model = &server.models[0];
+        let mut config = ProviderConfig::new(server.name, loon_model::ProviderKind::OpenaiChat);
+        config.base_url = Some(server.base_url.clone());
+        let known = ModelSettings {
+            context_tokens: model.context_tokens,
+            max_output_tokens: model.max_output_tokens,
+            ..ModelSettings::default()
+        };
+        let provider = NamedProvider {
+            name: server.name.to_owned(),
+            provider: Provider::new(config)
+                .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
+            models: vec![(model.id.clone(), known)],
+        };
+        let name = format!("{}/{}", server.name, model.id);
+        Some((Self { providers: vec![provider, demo()] }, name))
+    }
+
+    /// What the settings say of prices.
+    pub(crate) fn prices(&self) -> PriceTable {
+        let mut table = PriceTable::default();
+        for provider in &self.providers {
+            for (model, settings) in &provider.models {
+                if let Some(price) = settings.price {
+                    let cached = price.cached.unwrap_or(price.input);
+                    let price = TokenPrice { input: price.input, cached, output: price.output };
+                    table.insert(format!("{}/{model}", provider.name), price);
+                }
+            }
+        }
+        table
+    }
+
+    /// What the servers of all providers offer.
+    pub(crate) async fn ask_servers(&self) -> Vec<(String, Result<Vec<RemoteModel>, ModelError>)> {
+        let mut offered = Vec::new();
+        for provider in &self.providers {
+            if let Ok(server) = &provider.provider {
+                offered.push((provider.name.clone(), server.list().await));
+            }
+        }
+        offered
+    }
+}
+
+impl Models for SettingsModels {
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+        let wrong = |message: String| {
+            ErrorInfo::new(ErrorCode::Invalid, message).hint("`loon models list` names the models.")
+        };
+        let (provider, model) = name
+            .split_once('/')
+            .filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+            .ok_or_else(|| wrong(format!("{name} is no model; write provider/model.")))?;
+        let found =
+            self.providers.iter().find(|named| named.name == provider).ok_or_else(|| {
+                wrong(format!("The settings have no provider called {provider}."))
+            })?;
+        let known = found.models.iter().find(|(name, _)| name == model);
+        let options = known.map_or_else(ModelOptions::default, |(_, settings)| ModelOptions {
+            context_tokens: settings.context_tokens,
+            max_output_tokens: settings.max_output_tokens,
+        });
+        Ok(found.provider.as_ref().map_err(Clone::clone)?.model(model, options))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.providers
+            .iter()
+            .flat_map(|provider| {
+                provider.models.iter().map(move |(model, _)| format!("{}/{model}", provider.name))
+            })
+            .collect()
+    }
+}
+
+fn demo() -> NamedProvider {
+    let mut config = ProviderConfig::new("demo", loon_model::ProviderKind::Script);
+    config.script = Some(ScriptSource::Text(DEMO_SCRIPT.to_owned()));
+    NamedProvider {
+        name: "demo".to_owned(),
+        provider: Provider::new(config)
+            .map_err(|error| ErrorInfo::new(ErrorCode::Internal, error.to_string())),
+        models: vec![("script".to_owned(), ModelSettings::default())],
+    }
+}
+
+fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> ProviderConfig {
+    let kind = match provider.kind {
+        ProviderKind::OpenAiChat => loon_model::ProviderKind::OpenaiChat,
+        ProviderKind::OpenAiResponses => loon_model::ProviderKind::OpenaiResponses,
+        ProviderKind::Anthropic => loon_model::ProviderKind::Anthropic,
+        ProviderKind::Script => loon_model::ProviderKind::Script,
+    };
+    let from_environment = provider
+        .api_key_env
+        .as_ref()
+        .and_then(|variable| std::env::var(variable).ok())
+        .filter(|key| !key.is_empty())
+        .map(SecretString::from);
+    ProviderConfig {
+        base_url: provider.base_url.clone(),
+        api_key: from_environment.or_else(|| provider.api_key.clone()),
+        headers: provider.headers.iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
+        timeouts: Timeouts {
+            connect: Duration::from_secs(provider.connect_timeout_secs),
+            idle: Duration::from_secs(provider.idle_timeout_secs),
+        },
+        script: provider.script.as_ref().map(|file| ScriptSource::Path(root.join(file))),
+        ..ProviderConfig::new(name, kind)
+    }
+}
