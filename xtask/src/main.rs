@@ -1,5 +1,6 @@
 //! Project chores: checks of the house, generated files, benchmarks.
 
+mod bench;
 mod generate;
 mod tidy;
 mod tree;
@@ -25,15 +26,26 @@ enum Chore {
     Schema,
     /// Write the generated pages under docs/reference.
     Reference,
+    /// Measure the command against a model server on loopback, on its own or beside others.
+    Bench(bench::Options),
+    /// Run a command and report what it cost, as JSON. The benchmark starts itself this way.
+    #[command(hide = true)]
+    Measure {
+        /// The command and its arguments.
+        #[arg(last = true)]
+        words: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
-    let tree = Tree::here()?;
-    match Arguments::parse().chore {
-        Chore::Tidy => say(&tidy::report(&tree)?),
-        Chore::Schema => say(&generate::write(&tree, &generate::schemas()?)?),
-        Chore::Reference => say(&generate::write(&tree, &generate::pages())?),
-    }
+    let text = match Arguments::parse().chore {
+        Chore::Tidy => tidy::report(&Tree::here()?)?,
+        Chore::Schema => generate::write(&Tree::here()?, &generate::schemas()?)?,
+        Chore::Reference => generate::write(&Tree::here()?, &generate::pages())?,
+        Chore::Bench(options) => bench::run(&options)?,
+        Chore::Measure { words } => bench::measure_here(&words)?,
+    };
+    say(&text);
     Ok(())
 }
 

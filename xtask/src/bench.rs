@@ -1,0 +1,288 @@
+//! The benchmark: what one run of the command costs against a model server on loopback that answers
+//! the same way every time. Programs are measured in turn, so that they share the machine's moods;
+//! compare ratios within one run, not numbers of two machines.
+
+mod home;
+mod measure;
+mod screen;
+mod server;
+mod table;
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use self::home::Home;
+use self::measure::Cost;
+pub(crate) use self::measure::measure_here;
+use self::server::Server;
+use self::table::Table;
+
+/// Tool rounds of the `tools` row.
+const ROUNDS: usize = 50;
+/// Bytes of text of the `stream` row, and of each of its deltas.
+const STREAM_BYTES: usize = 5_000_000;
+const DELTA_BYTES: usize = 20;
+/// How long a screen is left alone for the idle rows.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// Options of `cargo xtask bench`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The command to measure. Build it first: `cargo build --release`.
+    #[arg(long, default_value = "target/release/loon")]
+    loon: PathBuf,
+    /// Runs of each row; the median counts. One more is made first and left out.
+    #[arg(short = 'n', long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+    /// Rows to measure; all if none is named.
+    rows: Vec<RowName>,
+    /// Another program to set beside ours, as NAME=COMMAND. The command runs one prompt without a
+    /// screen; `{prompt}` stands for the prompt, `{url}` for the base URL of the model server with
+    /// its version segment. Words are split at blanks. It brings its own settings.
+    #[arg(long = "vs", value_name = "NAME=COMMAND", value_parser = named)]
+    others: Vec<(String, String)>,
+    /// The command that opens the other program's screen, as NAME=COMMAND.
+    #[arg(long = "vs-screen", value_name = "NAME=COMMAND", value_parser = named)]
+    other_screens: Vec<(String, String)>,
+}
+
+/// A group of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RowName {
+    /// Starting and ending.
+    Version,
+    /// One prompt, one short answer.
+    Oneshot,
+    /// Many rounds of a tool call.
+    Tools,
+    /// A long answer in small pieces.
+    Stream,
+    /// The full screen: first picture, first key, idle.
+    Screen,
+}
+
+fn named(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, command)) if !name.is_empty() && !command.trim().is_empty() => {
+            Ok((name.into(), command.into()))
+        }
+        _ => Err("write it as NAME=COMMAND".into()),
+    }
+}
+
+/// A program under measurement.
+struct Program {
+    name: String,
+    /// Words that print the version.
+    version: Vec<String>,
+    /// Words that run one prompt, with `{prompt}` and `{url}`.
+    prompt: Vec<String>,
+    /// Words that open the screen, with `{url}`; none if it has none.
+    screen: Vec<String>,
+}
+
+impl Program {
+    fn ours(binary: &Path) -> Self {
+        let words = |rest: &[&str]| {
+            std::iter::once(binary.to_string_lossy().into_owned())
+                .chain(rest.iter().map(ToString::to_string))
+                .collect()
+        };
+        // One override names the server of the row; the rest is in the settings of the home.
+        let url = "providers.bench.base_url={url}";
+        Self {
+            name: "loon".into(),
+            version: words(&["--version"]),
+            prompt: words(&["exec", "--json", "--mode", "bypass", "--set", url, "{prompt}"]),
+            screen: words(&["--set", url]),
+        }
+    }
+
+    fn other(name: &str, prompt: &str, screens: &[(String, String)]) -> Self {
+        let words = |command: &str| -> Vec<String> {
+            command.split_whitespace().map(str::to_owned).collect()
+        };
+        let prompt = words(prompt);
+        let version = prompt.iter().take(1).cloned().chain(["--version".into()]).collect();
+        let screen = screens
+            .iter()
+            .find(|(other, _)| other == name)
+            .map(|(_, command)| words(command))
+            .unwrap_or_default();
+        Self { name: name.into(), version, prompt, screen }
+    }
+}
+
+fn fill(words: &[String], url: &str) -> Vec<String> {
+    words
+        .iter()
+        .map(|word| {
+            word.replace("{url}", url).replace("{prompt}", "Do the work and say when it is done.")
+        })
+        .collect()
+}
+
+/// Measures all rows and gives the table.
+pub(crate) fn run(options: &Options) -> Result<String> {
+    let loon = options.loon.canonicalize().with_context(|| {
+        format!("{} is not there; run `cargo build --release` first", options.loon.display())
+    })?;
+    let mut programs = vec![Program::ours(&loon)];
+    programs.extend(
+        options
+            .others
+            .iter()
+            .map(|(name, command)| Program::other(name, command, &options.other_screens)),
+    );
+    let mut bench = Bench {
+        home: Home::new()?,
+        server: Server::start()?,
+        table: Table::new(programs.iter().map(|program| program.name.clone()).collect()),
+        programs,
+        runs: usize::from(options.runs),
+    };
+    let wanted = |row| options.rows.is_empty() || options.rows.contains(&row);
+    if wanted(RowName::Version) {
+        bench.version()?;
+    }
+    if wanted(RowName::Oneshot) {
+        bench.oneshot()?;
+    }
+    if wanted(RowName::Tools) {
+        bench.tools()?;
+    }
+    if wanted(RowName::Stream) {
+        bench.stream()?;
+    }
+    if wanted(RowName::Screen) {
+        bench.screen()?;
+    }
+    Ok(bench.table.render())
+}
+
+struct Bench {
+    home: Home,
+    server: Server,
+    programs: Vec<Program>,
+    table: Table,
+    runs: usize,
+}
+
+impl Bench {
+    /// Runs every program `runs` times in turn, after one run of each that is left out.
+    fn interleaved(&mut self, mut one: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
+        for round in 0..=self.runs {
+            self.table.counts(round > 0);
+            for program in 0..self.programs.len() {
+                one(self, program)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn headless(&self, words: &[String]) -> Result<Cost> {
+        let cost = measure::measure(words, &self.home)?;
+        if cost.status != 0 {
+            bail!(
+                "`{}` ended with status {}; run it by hand to see why",
+                words.join(" "),
+                cost.status
+            );
+        }
+        Ok(cost)
+    }
+
+    fn version(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let cost = bench.headless(&bench.programs[program].version.clone())?;
+            bench.table.add("version: CPU, ms", program, cost.cpu_s * 1e3);
+            bench.table.add("version: memory, MB", program, cost.rss_mb);
+            Ok(())
+        })
+    }
+
+    fn oneshot(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let words = fill(&bench.programs[program].prompt, &bench.server.url("echo"));
+            let cost = bench.headless(&words)?;
+            let seen = bench.server.take();
+            bench.table.add("one prompt: wall, ms", program, cost.wall_s * 1e3);
+            bench.table.add("one prompt: CPU, ms", program, cost.cpu_s * 1e3);
+            bench.table.add("one prompt: memory, MB", program, cost.rss_mb);
+            let first = seen.first().context("no request reached the model server")?;
+            bench.table.add("first request, bytes", program, first.bytes as f64);
+            Ok(())
+        })
+    }
+
+    fn tools(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let words =
+                fill(&bench.programs[program].prompt, &bench.server.url(&format!("tools{ROUNDS}")));
+            let cost = bench.headless(&words)?;
+            let seen = bench.server.take();
+            if seen.len() <= ROUNDS {
+                bail!(
+                    "{} made {} requests instead of {}",
+                    bench.programs[program].name,
+                    seen.len(),
+                    ROUNDS + 1
+                );
+            }
+            let mut gaps: Vec<f64> = seen
+                .windows(2)
+                .map(|pair| {
+                    pair[1].began.saturating_duration_since(pair[0].ended).as_secs_f64() * 1e3
+                })
+                .collect();
+            bench.table.add("a tool round, ms", program, table::median(&mut gaps));
+            bench.table.add("50 tool rounds: CPU, ms", program, cost.cpu_s * 1e3);
+            bench.table.add("50 tool rounds: memory, MB", program, cost.rss_mb);
+            Ok(())
+        })
+    }
+
+    fn stream(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let words = fill(
+                &bench.programs[program].prompt,
+                &bench.server.url(&format!("stream{STREAM_BYTES}")),
+            );
+            let cost = bench.headless(&words)?;
+            bench.server.take();
+            bench.table.add(
+                "5 MB in 20-byte pieces: CPU, ms a MB",
+                program,
+                cost.cpu_s * 1e3 / (STREAM_BYTES as f64 / 1e6),
+            );
+            bench.table.add("5 MB in 20-byte pieces: memory, MB", program, cost.rss_mb);
+            Ok(())
+        })
+    }
+
+    fn screen(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let words = fill(&bench.programs[program].screen, &bench.server.url("echo"));
+            if words.is_empty() {
+                return Ok(());
+            }
+            let seen = screen::watch(&words, &bench.home, IDLE)?;
+            bench.server.take();
+            bench.table.add(
+                "screen: first picture, ms",
+                program,
+                seen.first_picture.as_secs_f64() * 1e3,
+            );
+            bench.table.add("screen: first key, ms", program, seen.first_key.as_secs_f64() * 1e3);
+            bench.table.add("screen: key to picture, ms", program, seen.key.as_secs_f64() * 1e3);
+            bench.table.add("screen: idle wake-ups a second", program, seen.wakeups_per_s);
+            bench.table.add("screen: idle CPU, %", program, seen.idle_cpu_percent);
+            bench.table.add("screen: idle memory, MB", program, seen.rss_mb);
+            Ok(())
+        })
+    }
+}
