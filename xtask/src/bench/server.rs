@@ -118,8 +118,8 @@ fn answer(writer: &mut TcpStream, wire: Wire, path: &str, request: &Value) -> io
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
     )?;
     let play = path.split('/').nth(1).unwrap_or_default();
-    let rounds: usize =
-        play.strip_prefix("tools").and_then(|count| count.parse().ok()).unwrap_or(0);
+    let number = |name: &str| play.strip_prefix(name).and_then(|count| count.parse::<usize>().ok());
+    let rounds = number("tools").unwrap_or(0);
     let done = wire.rounds(request);
     if done < rounds
         && let Some((name, arguments)) = wire.shell_call(request)
