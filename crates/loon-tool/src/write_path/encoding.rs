@@ -106,13 +106,11 @@ fn decode_utf8(bytes: &[u8]) -> Decoded {
 
 fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Decoded {
     let units = bytes.chunks_exact(2).take(2).map(|pair| unit([pair[0], pair[1]]));
-    match char::decode_utf16(units).next() {
-        Some(Ok(ch)) => Decoded { ch, len: ch.len_utf16() * 2, foreign: false },
-        _ => {
-            let len = bytes.len().min(2);
-            Decoded { ch: char::REPLACEMENT_CHARACTER, len, foreign: true }
-        }
-    }
+    let decoded = char::decode_utf16(units).next().and_then(Result::ok);
+    decoded.map_or(
+        Decoded { ch: char::REPLACEMENT_CHARACTER, len: bytes.len().min(2), foreign: true },
+        |ch| Decoded { ch, len: ch.len_utf16() * 2, foreign: false },
+    )
 }
 
 /// What the bytes 0x80 to 0x9F stand for; the five unassigned ones stand for themselves.

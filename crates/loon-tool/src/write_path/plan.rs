@@ -1,5 +1,6 @@
 //! Planning: what is on disk, whether the model knows it, and what a change will look like.
 
+use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,8 @@ pub enum Planned {
 /// A change of one file as records and the model are told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
+    /// What was done to the file, one or two words.
+    pub done: &'static str,
     /// For the record.
     pub change: FileChange,
     /// Changed lines with their numbers; empty for new and removed files.
@@ -71,16 +74,18 @@ impl Planned {
         let shown = |path: &Path| workspace.display(path);
         match self {
             Self::Create { path, content } => {
-                vec![describe((None, b""), (Some(&shown(path)), content))]
+                vec![describe("created", (None, b""), (Some(&shown(path)), content))]
             }
             Self::Modify { path, base, content } => {
                 let path = shown(path);
-                vec![describe((Some(&path), base), (Some(&path), content))]
+                vec![describe("updated", (Some(&path), base), (Some(&path), content))]
             }
-            Self::Delete { path, base } => vec![describe((Some(&shown(path)), base), (None, b""))],
+            Self::Delete { path, base } => {
+                vec![describe("deleted", (Some(&shown(path)), base), (None, b""))]
+            }
             Self::Move { from, to, base, content } => {
                 let (from, to) = (shown(from), shown(to));
-                let mut arrived = describe((Some(&from), base), (Some(&to), content));
+                let mut arrived = describe("moved here", (Some(&from), base), (Some(&to), content));
                 let before = arrived.change.before.take();
                 let left = FileChange {
                     path: from,
@@ -90,7 +95,8 @@ impl Planned {
                     removed: 0,
                     diff: String::new(),
                 };
-                vec![Described { change: left, excerpt: String::new() }, arrived]
+                let excerpt = String::new();
+                vec![Described { done: "moved away", change: left, excerpt }, arrived]
             }
         }
     }
@@ -100,17 +106,17 @@ impl Planned {
 pub fn preview(workspace: &Workspace, planned: &[Planned]) -> String {
     let mut out = String::new();
     for described in planned.iter().flat_map(|planned| planned.describe(workspace)) {
-        let change = described.change;
-        match (&change.after, change.diff.is_empty()) {
-            (None, true) => out.push_str(&format!("moved away: {}\n", change.path)),
-            (Some(_), true) => out.push_str(&format!("+++ b/{}\n", change.path)),
-            (_, false) => out.push_str(&change.diff),
+        let Described { done, change, .. } = described;
+        if change.diff.is_empty() {
+            let _ = writeln!(out, "{}: {done}", change.path);
         }
+        out.push_str(&change.diff);
     }
     out
 }
 
 fn describe(
+    done: &'static str,
     (old_path, before): (Option<&str>, &[u8]),
     (new_path, after): (Option<&str>, &[u8]),
 ) -> Described {
@@ -120,6 +126,7 @@ fn describe(
     let diff = LineDiff::between(&old, &new);
     let both = old_path.is_some() && new_path.is_some();
     Described {
+        done,
         change: FileChange {
             path: new_path.or(old_path).unwrap_or_default().to_owned(),
             before: hash(old_path, before),

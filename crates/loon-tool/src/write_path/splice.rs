@@ -2,11 +2,15 @@
 //! the model did not ask for a change.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use thiserror::Error;
 
 use super::document::{Document, Ending};
+
+/// After this, two very different texts are aligned more coarsely; fewer lines then count as kept.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// One replacement in the view of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,7 +209,8 @@ fn align(old: &[&str], new: &[&str], file: usize) -> Vec<Option<(usize, bool)>> 
     if old.len() != file {
         return source;
     }
-    for op in capture_diff_slices(Algorithm::Myers, old, new) {
+    let deadline = Some(Instant::now() + PATIENCE);
+    for op in capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
         match op {
             DiffOp::Equal { old_index, new_index, len } => {
                 for step in 0..len {
@@ -222,3 +227,6 @@ fn align(old: &[&str], new: &[&str], file: usize) -> Vec<Option<(usize, bool)>> 
     }
     source
 }
+
+#[cfg(test)]
+mod tests;

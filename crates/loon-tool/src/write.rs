@@ -1,0 +1,165 @@
+//! `write`: makes a file or replaces one as a whole.
+
+use std::sync::Arc;
+
+use loon_api::{PathAccess, Subject, ToolClass};
+use loon_kernel::{EffectContext, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Workspace;
+use crate::edit::{changed, nothing_written};
+use crate::native::{NativeTool, blocking};
+use crate::write_path::{
+    Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit, load,
+    preview,
+};
+
+/// Makes a file or replaces one as a whole.
+#[derive(Debug)]
+pub(crate) struct Write {
+    workspace: Arc<Workspace>,
+}
+
+/// Arguments of `write`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct WriteArgs {
+    /// File to make or replace; missing folders are made.
+    #[serde(alias = "file_path")]
+    path: String,
+    /// The whole content.
+    content: String,
+}
+
+/// What a call would do, and what of the old file it keeps.
+enum Plan {
+    Change { planned: Planned, note: String },
+    /// The file has this content already.
+    Same,
+}
+
+impl Write {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+
+    fn plan(&self, args: &WriteArgs) -> Result<Plan, WriteError> {
+        let path = self.workspace.resolve(&args.path);
+        let base = match load(&self.workspace, &path, Knowledge::Read) {
+            Err(WriteError::Missing { .. }) => {
+                let content = args.content.clone().into_bytes();
+                let planned = Planned::Create { path, content };
+                return Ok(Plan::Change { planned, note: String::new() });
+            }
+            loaded => loaded?,
+        };
+        let (content, note) = replace(base.clone(), &args.content).map_err(|source| {
+            WriteError::Text { path: self.workspace.display(&path), source }
+        })?;
+        if content == base {
+            return Ok(Plan::Same);
+        }
+        Ok(Plan::Change { planned: Planned::Modify { path, base, content }, note })
+    }
+}
+
+/// The bytes of a file after `text` took the place of all its text, and what was kept. Lines that
+/// stay the same keep their bytes; byte order mark, encoding and line endings are the file's own.
+fn replace(bytes: Vec<u8>, text: &str) -> Result<(Vec<u8>, String), SpliceError> {
+    let document = Document::decode(bytes);
+    let mut kept = Vec::new();
+    let mut text = text;
+    if !document.bom().is_empty() {
+        text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        kept.push("byte order mark");
+    }
+    let mut text = text.to_owned();
+    match document.dominant_ending() {
+        Ending::CrLf => {
+            text = text.replace("\r\n", "\n");
+            kept.push("CRLF line endings");
+        }
+        Ending::Cr => {
+            text = text.replace("\r\n", "\n").replace('\r', "\n");
+            kept.push("CR line endings");
+        }
+        Ending::Lf | Ending::None => {}
+    }
+    if document.encoding() != Encoding::Utf8 {
+        kept.push(document.encoding().name());
+    }
+    let note = match kept.as_slice() {
+        [] => String::new(),
+        kept => format!(" Kept the file's {}.", kept.join(", ")),
+    };
+    let whole = Splice { span: 0..document.view().len(), old: document.view().to_owned(), new: text };
+    match document.splice(std::slice::from_ref(&whole)) {
+        Err(SpliceError::NotEncodable { encoding, .. }) => Ok((
+            whole.new.into_bytes(),
+            format!(" The file is UTF-8 now: {encoding} has not all of its characters."),
+        )),
+        outcome => outcome.map(|content| (content, note)),
+    }
+}
+
+impl NativeTool for Write {
+    type Args = WriteArgs;
+
+    const NAME: &'static str = "write";
+    const DESCRIPTION: &'static str = "Makes a new file, or replaces a whole file that was read \
+        before. To change a part of a file, use edit.";
+    const CLASS: ToolClass = ToolClass::Writes;
+
+    fn title(&self, args: &WriteArgs) -> String {
+        self.workspace.display(&self.workspace.resolve(&args.path))
+    }
+
+    fn subjects(&self, args: &WriteArgs) -> Result<Vec<Subject>, String> {
+        let path = self.workspace.resolve(&args.path);
+        Ok(vec![Subject::Path { access: PathAccess::Write, path }])
+    }
+
+    fn preview(&self, args: &WriteArgs) -> Option<String> {
+        match self.plan(args).ok()? {
+            Plan::Change { planned, .. } => Some(preview(&self.workspace, &[planned])),
+            Plan::Same => None,
+        }
+    }
+
+    async fn run(&self, args: WriteArgs, cx: &EffectContext) -> ToolOutput {
+        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        blocking(move || {
+            let (planned, note) = match tool.plan(&args) {
+                Ok(Plan::Change { planned, note }) => (planned, note),
+                Ok(Plan::Same) => {
+                    let path = tool.title(&args);
+                    return ToolOutput::ok(
+                        format!("{path} has exactly this content already; nothing was written."),
+                        "unchanged",
+                    );
+                }
+                Err(error) => return nothing_written(&error.to_string()),
+            };
+            let created = matches!(planned, Planned::Create { .. });
+            match commit(&tool.workspace, &[planned], &cancel) {
+                Ok(described) => {
+                    let text = described.iter().map(|described| {
+                        let change = &described.change;
+                        let (path, added, removed) = (&change.path, change.added, change.removed);
+                        if created {
+                            format!("Created {path}, {added} lines.")
+                        } else {
+                            format!("Replaced {path}, +{added} -{removed} lines.{note}")
+                        }
+                    });
+                    changed(&text.collect::<String>(), described)
+                }
+                Err(error) => ToolOutput::error(error.to_string()),
+            }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests;
