@@ -1,0 +1,177 @@
+//! `bash`: runs a shell line in the workspace root.
+
+mod live;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::{Subject, ToolClass};
+use loon_exec::{Cause, Exit, Finished, SpawnError, Spawner};
+use loon_kernel::{EffectContext, Progress, ToolOutput};
+use nix::sys::signal::Signal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::native::NativeTool;
+use crate::text;
+use crate::workspace::Workspace;
+use live::LiveOutput;
+
+/// How long a command may take unless the call says otherwise.
+const TIMEOUT: Duration = Duration::from_mins(2);
+/// How long a command may take at most.
+const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+/// What the gate allows beyond that, so that the command's own timeout comes first and its output
+/// is kept.
+const GATE_MARGIN: Duration = Duration::from_secs(5);
+/// Bytes kept of the beginning and of the end of the output.
+const KEEP: usize = 16 * 1024;
+/// Most characters of a command in a title.
+const TITLE: usize = 120;
+
+/// Runs shell lines.
+pub struct Bash {
+    workspace: Arc<Workspace>,
+    spawner: Spawner,
+}
+
+impl Bash {
+    pub(crate) fn new(workspace: &Arc<Workspace>, spawner: &Spawner) -> Self {
+        Self { workspace: Arc::clone(workspace), spawner: spawner.clone() }
+    }
+}
+
+/// Arguments of `bash`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    command: String,
+    /// Default 120000, at most 600000.
+    timeout_ms: Option<u64>,
+    /// What it does, in a few words.
+    description: Option<String>,
+}
+
+impl Args {
+    fn timeout(&self) -> Duration {
+        self.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT)
+    }
+}
+
+impl NativeTool for Bash {
+    type Args = Args;
+
+    const NAME: &'static str = "bash";
+    const DESCRIPTION: &'static str = "Run a bash command in the workspace root. Each call is a new shell: cd and variables do \
+         not last. No input; background processes are ended with the command.";
+    const CLASS: ToolClass = ToolClass::Executes;
+
+    fn title(&self, args: &Args) -> String {
+        let command = args.command.trim();
+        let first = command.lines().next().unwrap_or_default();
+        let mut title: String = text::visible_line(first).chars().take(TITLE).collect();
+        if title.chars().count() < command.chars().count() {
+            title.push('…');
+        }
+        if let Some(description) = &args.description {
+            let words: String = text::visible_line(description).chars().take(TITLE).collect();
+            let _ = write!(title, " ({words})");
+        }
+        title
+    }
+
+    fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
+        if args.command.trim().is_empty() {
+            return Err("command is empty: give the shell line to run.".to_owned());
+        }
+        if args.command.contains('\0') {
+            return Err("command holds a NUL character, which no shell line can: write \\0 inside printf.".to_owned());
+        }
+        Ok(vec![Subject::Command {
+            line: args.command.clone(),
+            cwd: self.workspace.root().to_owned(),
+        }])
+    }
+
+    fn timeout(&self, args: &Args) -> Option<Duration> {
+        Some(args.timeout() + GATE_MARGIN)
+    }
+
+    async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
+        let live = Arc::new(LiveOutput::default());
+        let listener = Arc::clone(&live);
+        let run = self
+            .spawner
+            .bash(&args.command, self.workspace.root())
+            .unattended()
+            .keep(KEEP, KEEP)
+            .timeout(args.timeout())
+            .cancel(cx.cancel.clone())
+            .on_output(move |bytes| listener.push(bytes))
+            .run();
+        let ended = tokio::select! {
+            ended = run => ended,
+            never = live.forward(&cx.progress) => match never {},
+        };
+        // The last piece is told if there is room: the result holds it as well.
+        if let Some(rest) = live.take() {
+            let _ = cx.progress.try_send(Progress::Output(rest));
+        }
+        match ended {
+            Ok(finished) => result(&finished, args.timeout()),
+            Err(error) => refusal(&error),
+        }
+    }
+}
+
+fn refusal(error: &SpawnError) -> ToolOutput {
+    ToolOutput::error(match error {
+        SpawnError::NoFolder { cwd, .. } => format!(
+            "The workspace folder {} is not there any more, so no command can run in it. Ask the user to restore it.",
+            text::visible_line(&cwd.to_string_lossy())
+        ),
+        _ => text::visible(&format!("The command was not run: {error}.")).into_owned(),
+    })
+}
+
+fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
+    let mut text = text::output(&finished.output);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let exit = finished.exit;
+    let end = end(exit, timeout);
+    let _ = write!(text, "[{end}]");
+    if exit.leftovers_ended > 0 {
+        let processes = text::count(exit.leftovers_ended, "background process");
+        let _ = write!(text, "\n[{processes} still ran and had to be ended]");
+    }
+    if exit.survivors > 0 {
+        let processes = text::count(exit.survivors, "process");
+        let _ = write!(text, "\n[{processes} could not be ended and may still run]");
+    }
+    let mut output = match exit.cause {
+        Cause::Ended => ToolOutput::ok(text, end),
+        Cause::TimedOut | Cause::Cancelled => {
+            ToolOutput { summary: end, ..ToolOutput::error(text) }
+        }
+    };
+    output.exit_code = exit.code.filter(|_| exit.cause == Cause::Ended);
+    output
+}
+
+fn end(exit: Exit, timeout: Duration) -> String {
+    match (exit.cause, exit.code, exit.signal) {
+        (Cause::TimedOut, ..) => format!("timed out after {} s and was ended", timeout.as_secs_f64()),
+        (Cause::Cancelled, ..) => "cancelled and ended".to_owned(),
+        (Cause::Ended, Some(code), _) => format!("exit {code}"),
+        (Cause::Ended, None, Some(signal)) => match Signal::try_from(signal) {
+            Ok(named) => format!("killed by {}", named.as_str()),
+            Err(_) => format!("killed by signal {signal}"),
+        },
+        (Cause::Ended, None, None) => "ended without a status".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! `grep`: searches file contents with a regular expression.
+
+mod matcher;
+mod report;
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use grep_matcher::LineTerminator;
+use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
+use loon_api::{PathAccess, Subject, ToolClass};
+use loon_kernel::{EffectContext, ToolOutput};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::glob::pattern::Pattern;
+use crate::native::{NativeTool, blocking};
+use crate::nearby;
+use crate::text;
+use crate::walk::walk;
+use crate::workspace::Workspace;
+use matcher::Expression;
+use report::{Found, Report};
+
+/// Most lines of context on each side.
+const CONTEXT: usize = 20;
+/// Most bytes of one line, or of one file if a pattern spans lines.
+const HEAP: usize = 32 * 1024 * 1024;
+
+/// Searches file contents.
+pub struct Grep {
+    workspace: Arc<Workspace>,
+}
+
+impl Grep {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+/// What is shown of the matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The matching lines.
+    #[default]
+    Content,
+    /// The paths of files that match.
+    Files,
+    /// The number of matching lines of each file.
+    Count,
+}
+
+/// Arguments of `grep`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Rust regex.
+    pattern: String,
+    /// File or folder.
+    path: Option<String>,
+    /// Only files like *.rs, or !*.rs.
+    glob: Option<String>,
+    ignore_case: Option<bool>,
+    /// Lines around each match.
+    context: Option<usize>,
+    #[serde(default)]
+    mode: Mode,
+    /// Hidden files too.
+    hidden: Option<bool>,
+}
+
+// By hand: a derived schema would spend a sentence on each name.
+impl JsonSchema for Mode {
+    fn schema_name() -> Cow<'static, str> {
+        "Mode".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "enum": ["content", "files", "count"]})
+    }
+}
+
+impl Args {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+}
+
+impl NativeTool for Grep {
+    type Args = Args;
+
+    const NAME: &'static str = "grep";
+    const DESCRIPTION: &'static str =
+        "Search file contents with a regular expression, without what .gitignore leaves out.";
+    const CLASS: ToolClass = ToolClass::Reads;
+
+    fn title(&self, args: &Args) -> String {
+        let pattern = text::visible_line(&args.pattern);
+        match (&args.path, &args.glob) {
+            (Some(place), _) | (None, Some(place)) => {
+                format!("{pattern} in {}", text::visible_line(place))
+            }
+            (None, None) => pattern,
+        }
+    }
+
+    fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
+        let path = nearby::locate(&self.workspace, args.path());
+        Ok(vec![Subject::Path { access: PathAccess::Read, path }])
+    }
+
+    async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
+        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
+        blocking(move || search(&workspace, &args, &cancel).unwrap_or_else(ToolOutput::error)).await
+    }
+}
+
+fn search(
+    workspace: &Workspace,
+    args: &Args,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, String> {
+    let expression = Expression::new(&args.pattern, args.ignore_case.unwrap_or(false))?;
+    let only = args.glob.as_deref().map(Only::new).transpose()?;
+    let root = nearby::locate(workspace, args.path());
+    if !root.exists() {
+        return Err(nearby::missing(workspace, &root));
+    }
+    let hidden_too =
+        args.hidden.unwrap_or(false) || only.as_ref().is_some_and(|only| only.hidden);
+    let context = if args.mode == Mode::Content { args.context.unwrap_or(0).min(CONTEXT) } else { 0 };
+    let mut searcher = searcher(&expression, context);
+    let mut report = Report::new(args.mode);
+    for entry in walk(&root, hidden_too).build() {
+        if cancel.is_cancelled() {
+            return Err("Cancelled.".to_owned());
+        }
+        let Ok(entry) = entry else {
+            report.unreadable += 1;
+            continue;
+        };
+        let is_file = match entry.file_type() {
+            Some(kind) if kind.is_symlink() => false,
+            Some(kind) => kind.is_file(),
+            None => false,
+        };
+        let inside = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+        let wanted = entry.depth() == 0 || only.as_ref().is_none_or(|only| only.takes(inside));
+        if !is_file || !wanted {
+            continue;
+        }
+        let name = text::visible_line(&workspace.display(entry.path()));
+        match search_file(&mut searcher, &expression, entry.path(), &report) {
+            Ok(found) => report.add(&name, &found),
+            Err(_) => report.unreadable += 1,
+        }
+        if report.is_over() {
+            break;
+        }
+    }
+    let place = text::visible_line(&workspace.display(&root));
+    Ok(report.finish(&place, hidden_too))
+}
+
+fn searcher(expression: &Expression, context: usize) -> Searcher {
+    SearcherBuilder::new()
+        .line_terminator(if expression.spans_lines {
+            LineTerminator::byte(b'\n')
+        } else {
+            LineTerminator::crlf()
+        })
+        .multi_line(expression.spans_lines)
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        .memory_map(MmapChoice::never())
+        .heap_limit(Some(HEAP))
+        .build()
+}
+
+fn search_file<'a>(
+    searcher: &mut Searcher,
+    expression: &'a Expression,
+    path: &Path,
+    report: &Report,
+) -> std::io::Result<Found<'a>> {
+    let mut found = Found::new(expression, report);
+    searcher.search_file(&expression.matcher, &File::open(path)?, &mut found)?;
+    Ok(found)
+}
+
+/// Which files are searched.
+struct Only {
+    pattern: Pattern,
+    negated: bool,
+    /// It names hidden files.
+    hidden: bool,
+}
+
+impl Only {
+    fn new(glob: &str) -> Result<Self, String> {
+        let (negated, glob) = match glob.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, glob),
+        };
+        let hidden = !negated && glob.split('/').any(|part| part.starts_with('.') && part.len() > 2);
+        // A leading slash says that the pattern begins at the top, which a slash within says too.
+        let pattern = match glob.strip_prefix('/') {
+            Some(rest) => Pattern::new(&format!("./{rest}"))?,
+            None => Pattern::new(glob)?,
+        };
+        Ok(Self { pattern, negated, hidden })
+    }
+
+    fn takes(&self, path: &Path) -> bool {
+        self.pattern.matches(path) != self.negated
+    }
+}
+
+#[cfg(test)]
+mod tests;
