@@ -84,6 +84,14 @@ pub(crate) enum Commands {
     /// List, show, check and mend sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// End a session's work, wherever it runs. Nothing is written to it after that.
+    Cancel {
+        /// The session's id, or its beginning.
+        id: String,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: Option<String>,
+    },
     /// Models that the settings name.
     #[command(subcommand)]
     Models(ModelsCommand),

@@ -1,5 +1,6 @@
 //! The subcommands, one a file. This file only delegates.
 
+mod cancel;
 mod completions;
 mod config;
 mod demo;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Exec(args) => exec::run(args),
         Commands::Demo(args) => demo::run(&args),
         Commands::Sessions(command) => sessions::run(command),
+        Commands::Cancel { id, reason } => cancel::run(&id, reason),
         Commands::Models(command) => models::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),

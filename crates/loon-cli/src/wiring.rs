@@ -117,6 +117,9 @@ impl Setup {
     /// The permission rules in force.
     pub(crate) fn policy(&self) -> Policy {
         Policy::new(self.loaded.rules.clone(), self.paths.home.clone(), self.root.clone())
+            .protecting(self.paths.config.clone())
+            .protecting(self.paths.data.join("executions"))
+            .protecting(self.paths.trust_file())
     }
 
     /// Everything the runtime is wired from.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin};
+use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolSpec};
 use loon_kernel::{Authority, AuthorityRequest, Verdict};
-use loon_permission::{Policy, Request};
+use loon_permission::{Judgement, Policy, Request};
 
 /// Decides by rules and mode. Shared by the gate, which asks, and the session's owner, which
 /// changes the mode and keeps "always" decisions.
@@ -36,14 +36,12 @@ impl PermissionAuthority {
 
     /// Adds an allow rule; holds for the next decision.
     pub fn allow(&self, rule: PermissionRule, origin: RuleOrigin) {
-        self.write(|state| {
-            state.policy = Arc::new(state.policy.with_rule(RuleEffect::Allow, rule, origin));
-        });
+        self.write(|state| Arc::make_mut(&mut state.policy).add(RuleEffect::Allow, rule, origin));
     }
 
-    /// The names of tools that no call can use: denied as a whole.
-    pub fn is_wholly_denied(&self, tool: &str) -> bool {
-        self.read(|state| state.policy.denies_tool(tool))
+    /// True if no call of the tool can be allowed, so that it need not be offered.
+    pub fn denies_tool(&self, tool: &ToolSpec) -> bool {
+        self.read(|state| state.policy.denies_tool(&tool.name, tool.class, state.mode))
     }
 
     fn read<T>(&self, with: impl FnOnce(&State) -> T) -> T {
@@ -68,12 +66,21 @@ impl Authority for PermissionAuthority {
         match judgement.effect {
             RuleEffect::Allow => Verdict::Allow,
             RuleEffect::Ask => Verdict::Ask {
-                reasons: judgement.reasons(RuleEffect::Ask),
-                always: judgement.always(),
+                reasons: reasons(&judgement),
+                always: policy.always(&request, &resolve_existing),
             },
-            RuleEffect::Deny => Verdict::Deny { reasons: judgement.reasons(RuleEffect::Deny) },
+            RuleEffect::Deny => Verdict::Deny { reasons: reasons(&judgement) },
         }
     }
+}
+
+/// The parts that made the decision, each with its reason and place.
+fn reasons(judgement: &Judgement) -> Vec<String> {
+    let deciding = judgement.parts.iter().filter(|part| part.effect == judgement.effect);
+    let mut reasons: Vec<String> =
+        deciding.map(|part| format!("{}: {}.", part.about, part.reason)).collect();
+    reasons.dedup();
+    reasons
 }
 
 /// Follows the links of the part of a path that exists; the rest stays as written.

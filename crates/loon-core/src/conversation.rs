@@ -204,8 +204,7 @@ impl Conversation {
                     push_user(&mut messages, text);
                 }
                 (body, Some(step)) => {
-                    let (_, _, parts) =
-                        answer.get_or_insert_with(|| (item.turn, step, Vec::new()));
+                    let (_, _, parts) = answer.get_or_insert_with(|| (item.turn, step, Vec::new()));
                     parts.extend(assistant_part(body));
                 }
                 (_, None) => {}
@@ -216,10 +215,7 @@ impl Conversation {
     }
 }
 
-fn flush(
-    messages: &mut Vec<Message>,
-    answer: &mut Option<(TurnNumber, &str, Vec<AssistantPart>)>,
-) {
+fn flush(messages: &mut Vec<Message>, answer: &mut Option<(TurnNumber, &str, Vec<AssistantPart>)>) {
     if let Some((_, _, parts)) = answer.take()
         && parts.iter().any(|part| !matches!(part, AssistantPart::Thinking(_)))
     {

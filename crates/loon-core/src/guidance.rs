@@ -10,7 +10,7 @@ const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// The guidance files of `root` as `(name, text)`. A missing one is left out; of two with the same
 /// text (a link, as a rule) only the first is kept. What is cut says so.
-pub fn read_root_guidance(root: &Path) -> Vec<(String, String)> {
+pub(crate) fn read_root_guidance(root: &Path) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for name in NAMES {
         if let Some(text) = read_bounded(&root.join(name))

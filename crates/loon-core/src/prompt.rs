@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 /// What the system text is made of.
 #[derive(Clone, Debug)]
-pub struct PromptParts<'a> {
+pub(crate) struct PromptParts<'a> {
     /// Absolute folder of the session.
-    pub cwd: &'a str,
+    pub(crate) cwd: &'a str,
     /// Checked-out branch, if any.
-    pub branch: Option<&'a str>,
+    pub(crate) branch: Option<&'a str>,
     /// Date in UTC, `2026-11-30`. Only the day: a finer time would spoil every prompt cache.
-    pub date: &'a str,
+    pub(crate) date: &'a str,
     /// Guidance files in force, as `(path, text)`.
-    pub guidance: &'a [(String, String)],
+    pub(crate) guidance: &'a [(String, String)],
     /// Plan mode is on.
-    pub plan_mode: bool,
+    pub(crate) plan_mode: bool,
 }
 
 const ROLE: &str = "\
@@ -35,7 +35,7 @@ const PLAN_MODE: &str = "\
 Plan mode is on: nothing may be changed or executed. Explore with the reading tools, then give a plan: what to change, where, in which order, and how it will be verified. Only the user can leave plan mode.";
 
 /// Writes the system text. Stable parts come first, so that caches keep them.
-pub fn system_text(parts: &PromptParts<'_>) -> String {
+pub(crate) fn system_text(parts: &PromptParts<'_>) -> String {
     let mut text = String::from(ROLE);
     let _ = write!(text, "\n\nFolder: {}", parts.cwd);
     if let Some(branch) = parts.branch {

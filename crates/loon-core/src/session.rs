@@ -11,11 +11,12 @@ use loon_api::event::{
 };
 use loon_api::{
     AgentEvent, ApprovalId, Command, Cost, EffectKey, ErrorCode, ErrorInfo, ExecutionId, Item,
-    ItemBody, ItemId, Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus, Usage,
+    ItemBody, ItemId, Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber,
+    TurnStatus, Usage,
 };
 use loon_kernel::{
-    ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy,
-    Tool,
+    ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
+    RetryPolicy, Tool,
 };
 use tokio::sync::mpsc;
 
@@ -106,12 +107,8 @@ impl Session {
         } else {
             conversation.model().map(str::to_owned).or_else(|| options.model.clone())
         };
-        let schema = options
-            .answer_schema
-            .as_ref()
-            .map(AnswerSchema::new)
-            .transpose()
-            .map_err(|error| {
+        let schema =
+            options.answer_schema.as_ref().map(AnswerSchema::new).transpose().map_err(|error| {
                 ErrorInfo::new(ErrorCode::Invalid, format!("The output schema is wrong: {error}"))
             })?;
         let recorder = execution.recorder().clone();
@@ -212,7 +209,9 @@ impl Session {
             Command::Steer { text } => self.queue(text, true).await?,
             Command::Unqueue => self.unqueue().await?,
             Command::Interrupt => self.interrupt(),
-            Command::Approve { approval, scope, rule } => self.approve(&approval, scope, rule).await,
+            Command::Approve { approval, scope, rule } => {
+                self.approve(&approval, scope, rule).await
+            }
             Command::Deny { approval, reason } => self.deny(&approval, reason).await,
             Command::SetMode { mode } => {
                 self.authority.set_mode(mode);

@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn answers_are_held_to_the_schema_and_errors_name_the_place() {
-        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
         let schema = AnswerSchema::new(&schema).unwrap();
         assert_eq!(schema.check("```json\n{\"n\": 1}\n```"), Ok(()));
         assert!(schema.check("{\"n\": \"x\"}").unwrap_err().contains("/n"));

@@ -7,9 +7,8 @@ use loon_api::event::{
     TurnStarted,
 };
 use loon_api::{
-    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message,
-    ModelRequest, StopReason, ToolCallStatus, ToolClass, ToolResult, ToolSpec, TurnNumber,
-    TurnStatus, Usage, UserPart,
+    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest,
+    StopReason, ToolCallStatus, ToolResult, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
 };
 use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, Progress, ToolEffect};
 use tokio::sync::mpsc;
@@ -151,8 +150,7 @@ impl Session {
         turn.steps += 1;
         let clock = Arc::clone(&self.deps.clock);
         let name = model.info().name.clone();
-        let mut stream =
-            AnswerStream::new(self.recorder.clone(), number, step, name, clock.now());
+        let mut stream = AnswerStream::new(self.recorder.clone(), number, step, name, clock.now());
         let gate = Arc::clone(&self.gate);
         let tools = self.tools.clone();
         let model = Arc::clone(model);
@@ -238,8 +236,7 @@ impl Session {
             && let Err(problem) = schema.check(words)
         {
             if self.running()?.schema_retried {
-                let message =
-                    format!("The answer does not match the output schema: {problem}");
+                let message = format!("The answer does not match the output schema: {problem}");
                 let end = TurnEnd::because(TurnStatus::Failed, ErrorCode::Invalid, message);
                 return Ok(StepResult::End(end));
             }
@@ -410,7 +407,7 @@ impl Session {
         ModelRequest {
             system,
             messages,
-            tools: self.offered_tools(plan_mode),
+            tools: self.offered_tools(),
             max_output_tokens: None,
             effort: None,
             output_schema: self.schema.as_ref().map(|schema| schema.schema().clone()),
@@ -418,12 +415,11 @@ impl Session {
         }
     }
 
-    fn offered_tools(&self, plan_mode: bool) -> Arc<[ToolSpec]> {
-        let offered = |class: ToolClass| !plan_mode || class.allowed_in_plan_mode();
+    fn offered_tools(&self) -> Arc<[ToolSpec]> {
         self.tools
             .iter()
             .map(|tool| tool.spec())
-            .filter(|spec| offered(spec.class) && !self.authority.is_wholly_denied(&spec.name))
+            .filter(|spec| !self.authority.denies_tool(spec))
             .cloned()
             .collect()
     }

@@ -12,8 +12,8 @@ use loon_api::{
     ToolClass, ToolSpec, TurnStatus,
 };
 use loon_kernel::{
-    Admitted, Budget, EffectContext, JournalStore, MemoryStore, Model, Pricing, Progress,
-    SystemClock, Tool, ToolOutput,
+    Admitted, Budget, EffectContext, MemoryStore, Model, Pricing, Progress, SystemClock, Tool,
+    ToolOutput,
 };
 use loon_permission::Policy;
 use serde_json::{Value, json};
@@ -141,8 +141,7 @@ struct Bench {
 
 fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
     let dir = tempfile::tempdir().unwrap();
-    let info =
-        ModelInfo { name: "lab/m".into(), context_tokens: None, max_output_tokens: None };
+    let info = ModelInfo { name: "lab/m".into(), context_tokens: None, max_output_tokens: None };
     let model = Arc::new(FakeModel {
         info,
         steps: Mutex::new(steps.into_iter().collect()),
@@ -223,9 +222,8 @@ async fn run(deps: &Dependencies, choice: SessionChoice, prompts: &[&str]) -> Ve
     }
     while let Some(event) = runtime.events.recv().await {
         if matches!(event.event, AgentEvent::TurnFinished(_)) {
-            let next = left.next().map_or(Command::Close, |text| Command::Prompt {
-                text: (*text).into(),
-            });
+            let next =
+                left.next().map_or(Command::Close, |text| Command::Prompt { text: (*text).into() });
             runtime.commands.send(next).await.unwrap();
         }
         events.push((*event).clone());
@@ -288,7 +286,16 @@ async fn what_was_recorded_is_what_a_resume_sees() {
     assert_eq!(opened.session.title.as_deref(), Some("go"));
     let requests = bench.model.requests.lock().unwrap();
     assert_eq!(requests[2].messages.len(), 4, "{:?}", requests[2].messages);
-    assert_eq!(requests[2].messages[..3], requests[1].messages[..].iter().cloned().chain([Message::Assistant(loon_api::AssistantMessage { parts: vec![loon_api::AssistantPart::Text("one".into())] })]).collect::<Vec<_>>()[..]);
+    assert_eq!(
+        requests[2].messages[..3],
+        requests[1].messages[..]
+            .iter()
+            .cloned()
+            .chain([Message::Assistant(loon_api::AssistantMessage {
+                parts: vec![loon_api::AssistantPart::Text("one".into())]
+            })])
+            .collect::<Vec<_>>()[..]
+    );
     assert!(bench.deps.store.verify(exec).unwrap().is_sound());
 }
 
