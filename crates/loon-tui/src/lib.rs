@@ -1,1 +1,81 @@
 //! The full screen: takes events, sends commands, holds no truth of its own.
+//!
+//! Events change the model in [`update`], the model is drawn by `view` into a buffer, and `paint`
+//! writes what differs from the picture before. Only `terminal` and `input` touch the terminal.
+
+pub mod theme;
+
+mod app;
+mod approval;
+mod composer;
+mod diff;
+mod event;
+mod glyphs;
+mod highlight;
+mod input;
+mod line;
+mod markdown;
+mod model;
+mod paint;
+mod popup;
+mod safe;
+mod session;
+mod slash;
+mod terminal;
+mod transcript;
+mod update;
+mod view;
+
+use std::sync::Arc;
+
+use loon_api::{Command, Envelope};
+use tokio::sync::mpsc;
+
+pub use self::event::Exit;
+pub use self::theme::Theme;
+
+/// How the screen should look and begin.
+#[derive(Clone, Debug)]
+pub struct ScreenOptions {
+    /// Colours.
+    pub theme: Theme,
+    /// Only ASCII signs.
+    pub ascii: bool,
+    /// Colours are used; without them, only bold, dim and the like.
+    pub color: bool,
+    /// Clicks and wheel are taken; Shift leaves them to the terminal.
+    pub mouse: bool,
+    /// What the draft begins with.
+    pub draft: Option<String>,
+    /// What an empty transcript says at its top.
+    pub title: String,
+    /// Older prompts, oldest first.
+    pub history: Vec<String>,
+}
+
+/// Why the screen could not be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError {
+    /// Standard output is no terminal, or its modes cannot be set.
+    #[error("the terminal cannot be set up for the full screen: {0}; `loon exec` works without one")]
+    Terminal(#[source] std::io::Error),
+    /// Standard input cannot be read.
+    #[error("the keyboard cannot be read: {0}")]
+    Input(#[source] std::io::Error),
+    /// Signals cannot be caught.
+    #[error("signals cannot be caught: {0}")]
+    Signals(#[source] std::io::Error),
+}
+
+/// Shows the screen until the stream of events ends, the user leaves, or a signal comes. The
+/// terminal is as before when it returns, and also if it panics.
+///
+/// The first picture is shown before the first event is waited for. Leaving sends
+/// [`Command::Close`] and waits at most two seconds for the stream to end.
+pub async fn run(
+    options: ScreenOptions,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Arc<Envelope>>,
+) -> Result<Exit, ScreenError> {
+    app::run(options, commands, events).await
+}

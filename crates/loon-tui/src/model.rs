@@ -1,0 +1,144 @@
+//! Everything the screen shows is drawn from here, and changes only in `update`.
+
+use ratatui::layout::Rect;
+
+use crate::ScreenOptions;
+use crate::approval::Approvals;
+use crate::composer::Composer;
+use crate::event::Action;
+use crate::glyphs::{ASCII, Glyphs, UNICODE};
+use crate::popup::Popup;
+use crate::session::Session;
+use crate::theme::Theme;
+use crate::transcript::{Page, Transcript};
+
+/// State of the screen.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// Columns and rows.
+    pub(crate) size: (u16, u16),
+    /// The screen's clock: milliseconds since it began.
+    pub(crate) now: u64,
+    /// Colours.
+    pub(crate) theme: Theme,
+    /// Colours are used at all.
+    pub(crate) color: bool,
+    /// Signs.
+    pub(crate) glyphs: &'static Glyphs,
+    /// What an empty transcript says at its top.
+    pub(crate) title: String,
+    /// The session.
+    pub(crate) session: Session,
+    /// The runtime has opened the session.
+    pub(crate) opened: bool,
+    /// The transcript.
+    pub(crate) transcript: Transcript,
+    /// The draft.
+    pub(crate) composer: Composer,
+    /// Requests for a decision.
+    pub(crate) approvals: Approvals,
+    /// Lists on top of each other; the last has the keys.
+    pub(crate) layers: Vec<Popup>,
+    /// A short word at the right of the state line, until the next key.
+    pub(crate) hint: Option<String>,
+    /// The user asked to leave, at this time.
+    pub(crate) closing: Option<u64>,
+    /// Last Ctrl+C.
+    pub(crate) last_ctrl_c: Option<u64>,
+    /// Last Escape that found nothing to do.
+    pub(crate) last_escape: Option<u64>,
+    /// Keys that arrived in quick succession: how many, and when the last.
+    pub(crate) burst: (u32, u64),
+    /// The theme before a list began to show others.
+    pub(crate) theme_before: Option<Theme>,
+    /// The whole screen should be painted anew.
+    pub(crate) repaint: bool,
+    /// Where things stand on the screen.
+    pub(crate) places: Places,
+}
+
+/// Where things stand on the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Transcript.
+    pub(crate) transcript: Rect,
+    /// Waiting prompts, or commands that the draft may become.
+    pub(crate) above: Rect,
+    /// Composer or approval sheet.
+    pub(crate) bottom: Rect,
+    /// State line.
+    pub(crate) state: Rect,
+}
+
+impl Model {
+    /// The state before anything is known.
+    pub(crate) fn new(options: ScreenOptions, size: (u16, u16)) -> Self {
+        let mut composer = Composer::new(options.history);
+        if let Some(draft) = &options.draft {
+            composer.set(draft);
+        }
+        Self {
+            size,
+            now: 0,
+            theme: options.theme,
+            color: options.color,
+            glyphs: if options.ascii { &ASCII } else { &UNICODE },
+            title: options.title,
+            session: Session::default(),
+            opened: false,
+            transcript: Transcript::default(),
+            composer,
+            approvals: Approvals::default(),
+            layers: Vec::new(),
+            hint: None,
+            closing: None,
+            last_ctrl_c: None,
+            last_escape: None,
+            burst: (0, 0),
+            theme_before: None,
+            repaint: false,
+            places: Places::default(),
+        }
+    }
+
+    /// The transcript's page.
+    pub(crate) fn page(&self) -> Page {
+        Page::new(self.size.0, self.glyphs, self.now)
+    }
+
+    /// Columns for the draft.
+    pub(crate) fn composer_width(&self) -> usize {
+        usize::from(self.size.0).saturating_sub(if self.is_roomy() { 6 } else { 4 }).max(2)
+    }
+
+    /// There are columns for margins.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.size.0 >= 60
+    }
+
+    /// A turn runs and nobody asked it to stop.
+    pub(crate) fn is_working(&self) -> bool {
+        self.session.turn.is_some()
+    }
+
+    /// Lays out what is in view; asks for older items and for highlighting.
+    pub(crate) fn prepare(&mut self) -> Vec<Action> {
+        self.places = crate::view::places(self);
+        if let Some(popup) = self.layers.last_mut() {
+            popup.page = crate::view::popup_page(self.size);
+        }
+        let page = self.page();
+        let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));
+        let mut actions: Vec<Action> = self
+            .transcript
+            .take_wanted()
+            .into_iter()
+            .map(|(owner, code)| Action::Highlight(owner, code))
+            .collect();
+        if let Some(before) = older {
+            let limit = u32::from(self.size.1).max(40) * 2;
+            actions.push(Action::Send(loon_api::Command::History { before, limit }));
+        }
+        actions
+    }
+}

@@ -1,0 +1,261 @@
+//! Lists to choose from: one row per item, a filter line, a description, paging.
+
+pub(crate) mod help;
+pub(crate) mod models;
+pub(crate) mod modes;
+pub(crate) mod palette;
+pub(crate) mod rewind;
+pub(crate) mod sessions;
+pub(crate) mod themes;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use frizbee::{Config, Matcher};
+use loon_api::{ExecutionId, ItemId, Mode};
+
+use crate::slash::Name;
+
+/// What choosing a row means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Run a command.
+    Command(Name),
+    /// Use a model.
+    Model(String),
+    /// Continue a session.
+    Session(ExecutionId),
+    /// Go back to a message.
+    Message(ItemId),
+    /// Use a mode.
+    Mode(Mode),
+    /// Use a theme.
+    Theme(&'static str),
+    /// Nothing: the row only tells something.
+    Nothing,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What it is.
+    pub(crate) label: String,
+    /// Beside it, dim.
+    pub(crate) note: String,
+    /// Shown while it is selected.
+    pub(crate) about: String,
+    /// What choosing it means.
+    pub(crate) value: Value,
+}
+
+/// Which list it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Commands.
+    Palette,
+    /// Models.
+    Models,
+    /// Sessions.
+    Sessions,
+    /// Messages to go back to.
+    Rewind,
+    /// Modes.
+    Modes,
+    /// Themes.
+    Themes,
+    /// Keys.
+    Help,
+}
+
+/// A list on top of the screen.
+#[derive(Debug)]
+pub(crate) struct Popup {
+    /// Which.
+    pub(crate) kind: Kind,
+    /// What its frame says.
+    pub(crate) title: &'static str,
+    /// What was typed.
+    pub(crate) filter: String,
+    /// What it says while it has no rows.
+    pub(crate) empty: &'static str,
+    /// Rows a page has.
+    pub(crate) page: usize,
+    rows: Vec<Row>,
+    shown: Vec<usize>,
+    selected: usize,
+}
+
+/// What became of a key.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// The list stays.
+    Stay,
+    /// The selection moved.
+    Moved,
+    /// The list closes.
+    Close,
+    /// The list closes and this was chosen.
+    Chosen(Value),
+}
+
+impl Popup {
+    /// A list.
+    pub(crate) fn new(kind: Kind, title: &'static str, empty: &'static str, rows: Vec<Row>) -> Self {
+        let mut popup = Self {
+            kind,
+            title,
+            filter: String::new(),
+            empty,
+            page: 10,
+            rows: Vec::new(),
+            shown: Vec::new(),
+            selected: 0,
+        };
+        popup.set_rows(rows);
+        popup
+    }
+
+    /// Puts other rows in.
+    pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
+        self.rows = rows;
+        self.refilter();
+    }
+
+    /// Selects the row with this value.
+    #[must_use]
+    pub(crate) fn select(mut self, value: &Value) -> Self {
+        let at = self.shown_rows().position(|row| row.value == *value);
+        self.selected = at.unwrap_or(0);
+        self
+    }
+
+    /// Rows that pass the filter, best first.
+    pub(crate) fn shown_rows(&self) -> impl ExactSizeIterator<Item = &Row> {
+        self.shown.iter().map(|at| &self.rows[*at])
+    }
+
+    /// Number of the selected row among those shown.
+    pub(crate) fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// The selected row.
+    pub(crate) fn selected_row(&self) -> Option<&Row> {
+        self.shown.get(self.selected).and_then(|at| self.rows.get(*at))
+    }
+
+    /// First shown row of the page with the selection.
+    pub(crate) fn page_start(&self) -> usize {
+        let page = self.page.max(1);
+        self.selected / page * page
+    }
+
+    /// Moves the selection; up if negative.
+    pub(crate) fn step(&mut self, rows: isize) {
+        let last = self.shown.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(rows).min(last);
+    }
+
+    /// A key.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Outcome {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let page = self.page.max(1).cast_signed();
+        match key.code {
+            KeyCode::Esc => return if self.filter.is_empty() { Outcome::Close } else { self.set_filter("") },
+            KeyCode::Enter => {
+                return match self.selected_row().map(|row| row.value.clone()) {
+                    None => Outcome::Stay,
+                    Some(Value::Nothing) => Outcome::Close,
+                    Some(value) => Outcome::Chosen(value),
+                };
+            }
+            KeyCode::Up => self.step(-1),
+            KeyCode::Down | KeyCode::Tab => self.step(1),
+            KeyCode::Char('p') if ctrl => self.step(-1),
+            KeyCode::Char('n') if ctrl => self.step(1),
+            KeyCode::PageUp => self.step(-page),
+            KeyCode::PageDown => self.step(page),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.step(isize::MAX),
+            KeyCode::Char('u') if ctrl => return self.set_filter(""),
+            KeyCode::Backspace => {
+                let mut filter = self.filter.clone();
+                filter.pop();
+                return self.set_filter(&filter);
+            }
+            KeyCode::Char(c) if !ctrl => {
+                let filter = format!("{}{c}", self.filter);
+                return self.set_filter(&filter);
+            }
+            _ => return Outcome::Stay,
+        }
+        Outcome::Moved
+    }
+
+    fn set_filter(&mut self, filter: &str) -> Outcome {
+        filter.clone_into(&mut self.filter);
+        self.refilter();
+        Outcome::Moved
+    }
+
+    fn refilter(&mut self) {
+        self.shown = if self.filter.trim().is_empty() {
+            (0..self.rows.len()).collect()
+        } else {
+            let texts: Vec<String> =
+                self.rows.iter().map(|row| format!("{} {}", row.label, row.note)).collect();
+            Matcher::new(self.filter.trim(), &Config::default())
+                .match_list(&texts)
+                .into_iter()
+                .map(|found| found.index as usize)
+                .filter(|at| *at < self.rows.len())
+                .collect()
+        };
+        self.selected = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(labels: &[&str]) -> Vec<Row> {
+        labels
+            .iter()
+            .map(|label| Row {
+                label: (*label).to_owned(),
+                note: String::new(),
+                about: String::new(),
+                value: Value::Model((*label).to_owned()),
+            })
+            .collect()
+    }
+
+    fn press(popup: &mut Popup, code: KeyCode) -> Outcome {
+        popup.key(KeyEvent::from(code))
+    }
+
+    #[test]
+    fn typing_filters_and_escape_goes_back_one_step() {
+        let mut popup = Popup::new(Kind::Models, "", "", rows(&["lab/coder", "lab/small", "far/coder"]));
+        for c in "frcod".chars() {
+            press(&mut popup, KeyCode::Char(c));
+        }
+        assert_eq!(popup.shown_rows().map(|row| row.label.as_str()).collect::<Vec<_>>(), ["far/coder"]);
+        assert_eq!(press(&mut popup, KeyCode::Esc), Outcome::Moved);
+        assert_eq!(popup.shown_rows().len(), 3);
+        assert_eq!(press(&mut popup, KeyCode::Esc), Outcome::Close);
+    }
+
+    #[test]
+    fn pages_hold_the_selection() {
+        let labels: Vec<String> = (0..25).map(|at| format!("m/{at}")).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let mut popup = Popup::new(Kind::Models, "", "", rows(&labels));
+        popup.page = 10;
+        press(&mut popup, KeyCode::PageDown);
+        press(&mut popup, KeyCode::Down);
+        assert_eq!((popup.selected(), popup.page_start()), (11, 10));
+        press(&mut popup, KeyCode::End);
+        assert_eq!((popup.selected(), popup.page_start()), (24, 20));
+        assert_eq!(press(&mut popup, KeyCode::Enter), Outcome::Chosen(Value::Model("m/24".to_owned())));
+    }
+}

@@ -1,0 +1,52 @@
+//! Sessions of this folder to continue.
+
+use loon_api::{At, SessionSummary};
+
+use super::{Kind, Popup, Row, Value};
+
+/// The list before its rows are known.
+pub(crate) fn open() -> Popup {
+    Popup::new(Kind::Sessions, "sessions of this folder", "no other session is here", Vec::new())
+}
+
+/// Rows for `sessions`, as seen at `now`.
+pub(crate) fn rows(sessions: &[SessionSummary], now: At) -> Vec<Row> {
+    sessions
+        .iter()
+        .map(|session| {
+            let turns = if session.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", session.turns) };
+            let live = if session.live { ", open elsewhere" } else { "" };
+            let model = session.model.as_deref().unwrap_or("no model");
+            Row {
+                label: if session.title.is_empty() { "untitled".to_owned() } else { session.title.clone() },
+                note: format!("{}{live}", ago(session.updated, now)),
+                about: format!("{turns} with {model} in {}. {}", session.cwd, session.exec),
+                value: Value::Session(session.exec),
+            }
+        })
+        .collect()
+}
+
+fn ago(then: At, now: At) -> String {
+    let minutes = now.since(then).as_secs() / 60;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..2880 => format!("{} h ago", minutes / 60),
+        _ => format!("{} days ago", minutes / 1440),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_in_the_largest_fitting_unit() {
+        let at = |minutes: i64| At::from_unix_ms(minutes * 60_000);
+        assert_eq!(ago(at(0), at(0)), "just now");
+        assert_eq!(ago(at(0), at(59)), "59 min ago");
+        assert_eq!(ago(at(0), at(61)), "1 h ago");
+        assert_eq!(ago(at(0), at(4320)), "3 days ago");
+    }
+}

@@ -1,0 +1,104 @@
+//! The commands a person can type or pick: one table for the composer, the palette and the help.
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// Choose a model.
+    Model,
+    /// Choose a permission mode.
+    Mode,
+    /// Continue another session.
+    Resume,
+    /// Begin a new session.
+    New,
+    /// Go back to an earlier message.
+    Rewind,
+    /// Choose a theme.
+    Theme,
+    /// Copy the last answer.
+    Copy,
+    /// Open or close the last call or thought.
+    Unfold,
+    /// Show the keys.
+    Help,
+    /// Leave.
+    Quit,
+}
+
+/// A command as lists show it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// What it does.
+    pub(crate) name: Name,
+    /// The word behind the slash.
+    pub(crate) word: &'static str,
+    /// What may follow the word.
+    pub(crate) argument: &'static str,
+    /// One sentence.
+    pub(crate) about: &'static str,
+    /// Its key, if it has one.
+    pub(crate) key: &'static str,
+}
+
+/// Every command.
+pub(crate) const ALL: &[Entry] = &[
+    Entry { name: Name::Model, word: "model", argument: "[provider/model]", about: "Choose the model of the next turn.", key: "" },
+    Entry { name: Name::Mode, word: "mode", argument: "[default|auto|plan|bypass]", about: "Choose what happens without asking.", key: "Shift+Tab" },
+    Entry { name: Name::Resume, word: "resume", argument: "", about: "Continue another session of this folder.", key: "" },
+    Entry { name: Name::New, word: "new", argument: "", about: "Begin a new session; this one stays.", key: "" },
+    Entry { name: Name::Rewind, word: "rewind", argument: "", about: "Take a message and all after it back into the draft. Files are not touched.", key: "Esc Esc" },
+    Entry { name: Name::Theme, word: "theme", argument: "[name]", about: "Choose the colours, for this run.", key: "" },
+    Entry { name: Name::Copy, word: "copy", argument: "", about: "Copy the focused item or the last answer.", key: "Ctrl+Y" },
+    Entry { name: Name::Unfold, word: "unfold", argument: "", about: "Open or close the last call or thought.", key: "Ctrl+O" },
+    Entry { name: Name::Help, word: "help", argument: "", about: "Show every key.", key: "?" },
+    Entry { name: Name::Quit, word: "quit", argument: "", about: "Leave; the session stays.", key: "Ctrl+D" },
+];
+
+/// What a draft that may be a command says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed<'a> {
+    /// It is no command.
+    Text,
+    /// A command with its argument.
+    Command(Name, &'a str),
+    /// It looks like a command, but there is none of that name.
+    Unknown(&'a str),
+}
+
+/// Reads a draft. A command is a slash and one word of letters; `/usr/bin` is text.
+pub(crate) fn parse(draft: &str) -> Parsed<'_> {
+    let Some(rest) = draft.trim().strip_prefix('/') else { return Parsed::Text };
+    let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if word.is_empty() || !word.chars().all(|c| c.is_ascii_alphabetic() || c == '-') {
+        return Parsed::Text;
+    }
+    match ALL.iter().find(|entry| entry.word == word) {
+        Some(entry) => Parsed::Command(entry.name, argument.trim()),
+        None => Parsed::Unknown(word),
+    }
+}
+
+/// Commands that the beginning of a draft may become.
+pub(crate) fn suggestions(draft: &str) -> Vec<&'static Entry> {
+    match draft.strip_prefix('/') {
+        Some(start) if !draft.contains('\n') => {
+            ALL.iter().filter(|entry| entry.word.starts_with(start)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_text_and_unknown_words_are_said() {
+        assert_eq!(parse("/usr/bin is full"), Parsed::Text);
+        assert_eq!(parse("/"), Parsed::Text);
+        assert_eq!(parse("/modle x"), Parsed::Unknown("modle"));
+        assert_eq!(parse("/model  a/b "), Parsed::Command(Name::Model, "a/b"));
+        assert_eq!(suggestions("/mo").len(), 2);
+        assert!(suggestions("mo").is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! What each event of the runtime changes.
+
+use loon_api::event::NoticeLevel;
+use loon_api::{AgentEvent, Envelope, Item, ItemBody, TurnStatus};
+
+use crate::event::{Action, Exit};
+use crate::model::Model;
+use crate::popup::{self, Kind};
+use crate::session::Session;
+use crate::transcript::Body;
+
+/// Takes in one event.
+pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
+    let now = model.now;
+    model.session.apply(&envelope.event, now);
+    match &envelope.event {
+        AgentEvent::SessionOpened(opened) => {
+            model.session = Session::opened(&opened.session);
+            model.opened = true;
+            model.approvals.clear();
+            model.transcript.open(&opened.session.items, opened.session.more, now);
+        }
+        AgentEvent::HistoryPage(page) => model.transcript.prepend(&page.items, page.more, now),
+        AgentEvent::ItemStarted(started) => {
+            forget_queued(model, &started.item);
+            model.transcript.begin(&started.item, now);
+        }
+        AgentEvent::ItemCompleted(completed) => {
+            forget_queued(model, &completed.item);
+            model.transcript.complete(&completed.item, now);
+        }
+        AgentEvent::ItemDelta(delta) => model.transcript.extend(&delta.item, delta.of, &delta.text),
+        AgentEvent::ItemDropped(dropped) => model.transcript.drop_item(&dropped.item),
+        AgentEvent::TurnFinished(turn) => {
+            let word = match turn.status {
+                TurnStatus::Completed => None,
+                TurnStatus::Failed => Some("failed"),
+                TurnStatus::Interrupted => Some("stopped by you"),
+                TurnStatus::Stopped => Some("stopped"),
+                TurnStatus::DeadlineExceeded => Some("the deadline passed"),
+            };
+            if let Some(word) = word {
+                // What was stopped on request needs no reason.
+                let error = turn.error.clone().filter(|_| turn.status != TurnStatus::Interrupted);
+                model.transcript.say(Body::Failure { word, error });
+            }
+        }
+        AgentEvent::ApprovalRequested(request) => model.approvals.ask(request.approval.clone(), now),
+        AgentEvent::ApprovalResolved(resolved) => model.approvals.resolve(&resolved.approval, now),
+        AgentEvent::QueueReturned(returned) => take_back(model, &returned.texts),
+        AgentEvent::SessionRewound(rewound) => {
+            model.transcript.rewind(&rewound.to);
+            model.composer.set(&rewound.text);
+        }
+        AgentEvent::SessionsListed(listed) => {
+            let rows = popup::sessions::rows(&listed.sessions, envelope.at);
+            fill(model, Kind::Sessions, rows);
+        }
+        AgentEvent::ModelsListed(listed) => {
+            let rows = popup::models::rows(&listed.models, model.session.model.as_deref());
+            fill(model, Kind::Models, rows);
+        }
+        AgentEvent::Notice(notice) => model.transcript.say(Body::Message {
+            level: notice.level,
+            message: notice.message.clone(),
+            hints: notice.hints.clone(),
+        }),
+        AgentEvent::ExecutionCancelled(cancelled) => model.transcript.say(Body::Message {
+            level: NoticeLevel::Warning,
+            message: match &cancelled.reason {
+                Some(reason) => format!("the session was cancelled: {reason}"),
+                None => "the session was cancelled".to_owned(),
+            },
+            hints: Vec::new(),
+        }),
+        AgentEvent::StreamFinished(finished) => {
+            let exit_code = u8::try_from(finished.exit_code).unwrap_or(1);
+            return vec![Action::Exit(Exit::Finished { exit_code, error: finished.error.clone() })];
+        }
+        AgentEvent::ExecutionStarted(_)
+        | AgentEvent::ExecutionResumed(_)
+        | AgentEvent::TurnStarted(_)
+        | AgentEvent::EffectStarted(_)
+        | AgentEvent::EffectRetried(_)
+        | AgentEvent::EffectFinished(_)
+        | AgentEvent::PromptQueued(_)
+        | AgentEvent::ModeChanged(_)
+        | AgentEvent::ModelChanged(_)
+        | AgentEvent::MeterUpdated(_)
+        | AgentEvent::ContextEstimated(_)
+        | AgentEvent::Unknown { .. } => {}
+    }
+    Vec::new()
+}
+
+/// A prompt that waited is in the transcript now.
+fn forget_queued(model: &mut Model, item: &Item) {
+    if let ItemBody::UserMessage { text, .. } = &item.body {
+        model.session.forget_queued(text);
+    }
+}
+
+/// Prompts that were taken back stand above what is being written.
+fn take_back(model: &mut Model, texts: &[String]) {
+    let mut texts = texts.to_vec();
+    let draft = model.composer.text();
+    if !draft.trim().is_empty() {
+        texts.push(draft);
+    }
+    model.composer.set(&texts.join("\n\n"));
+}
+
+fn fill(model: &mut Model, kind: Kind, rows: Vec<popup::Row>) {
+    if let Some(popup) = model.layers.iter_mut().rev().find(|popup| popup.kind == kind) {
+        popup.set_rows(rows);
+    }
+}

@@ -1,0 +1,69 @@
+//! Drawing: the model in, a buffer out, nothing else touched.
+
+mod approval;
+mod canvas;
+mod composer;
+mod popup;
+mod state;
+mod transcript;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use self::canvas::Canvas;
+use crate::model::{Model, Places};
+use crate::slash;
+
+pub(crate) use self::popup::page as popup_page;
+
+/// Rows that waiting prompts and suggestions may take.
+const ABOVE_ROWS: usize = 5;
+
+/// Where things stand for the model's size.
+pub(crate) fn places(model: &Model) -> Places {
+    let (columns, rows) = model.size;
+    let whole = Rect::new(0, 0, columns, rows);
+    let (rest, state) = cut_bottom(whole, 1);
+    let wanted = if model.approvals.shown().is_some() {
+        approval::height(model, rest)
+    } else {
+        composer::height(model, rest)
+    };
+    let (rest, bottom) = cut_bottom(rest, wanted);
+    let (transcript, above) = cut_bottom(rest, (above_rows(model) as u16).min(rest.height / 3));
+    Places { transcript, above, bottom, state }
+}
+
+/// Draws everything. Answers where the cursor stands, if it shows.
+pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let mut canvas = Canvas::new(model, buffer);
+    transcript::draw(&mut canvas);
+    composer::draw_above(&mut canvas);
+    let cursor = if model.approvals.shown().is_some() {
+        approval::draw(&mut canvas)
+    } else {
+        composer::draw(&mut canvas)
+    };
+    state::draw(&mut canvas);
+    match model.layers.last() {
+        Some(layer) => popup::draw(&mut canvas, layer),
+        None => cursor,
+    }
+}
+
+fn above_rows(model: &Model) -> usize {
+    if model.approvals.shown().is_some() {
+        return 0;
+    }
+    let suggested = slash::suggestions(&model.composer.text()).len();
+    if suggested > 0 { suggested.min(ABOVE_ROWS) } else { model.session.queued.len().min(ABOVE_ROWS) }
+}
+
+fn cut_bottom(area: Rect, rows: u16) -> (Rect, Rect) {
+    let rows = rows.min(area.height);
+    let top = Rect { height: area.height - rows, ..area };
+    (top, Rect { y: area.y + top.height, height: rows, ..area })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The state line: what runs, with what, at what price.
+
+use super::canvas::Canvas;
+use crate::line::{Line, Look};
+use crate::model::Model;
+use crate::theme::Role;
+use crate::transcript::duration;
+
+pub(super) fn draw(canvas: &mut Canvas<'_>) {
+    let model = canvas.model;
+    let area = model.places.state;
+    let margin = if model.is_roomy() { 2 } else { 0 };
+    let width = usize::from(area.width.saturating_sub(2 * margin));
+    let line = line(model, width);
+    canvas.put(area.x + margin, area.y, width as u16, &line);
+}
+
+/// The line for `width` columns. What does not fit is left out, from the right.
+fn line(model: &Model, width: usize) -> Line {
+    let mut line = state(model);
+    let dot = format!(" {} ", model.glyphs.dot);
+    if let Some(hint) = &model.hint {
+        let hint = Line::of(hint, Role::Warn);
+        return fit(line, &dot, [hint], width).cut(width, model.glyphs.ellipsis);
+    }
+    line = fit(line.cut(width, model.glyphs.ellipsis), &dot, items(model), width);
+    let keys = format!("? keys   {}K commands", model.glyphs.ctrl);
+    let keys = Line::of(&keys, Role::Dim);
+    if line.width() + keys.width() + 3 <= width {
+        line.pad_to(width - keys.width());
+        line.spans.extend(keys.spans);
+    }
+    line
+}
+
+fn fit(mut line: Line, between: &str, items: impl IntoIterator<Item = Line>, width: usize) -> Line {
+    for item in items {
+        if line.width() + between.chars().count() + item.width() > width {
+            break;
+        }
+        line.push(between, Role::Dim);
+        line.spans.extend(item.spans);
+    }
+    line
+}
+
+/// What goes on, in a word.
+fn state(model: &Model) -> Line {
+    let glyphs = model.glyphs;
+    let waiting = model.approvals.len();
+    if model.closing.is_some() {
+        return Line::of(&format!("{} closing", glyphs.running), Role::Warn);
+    }
+    if !model.opened {
+        return Line::of(&format!("{} opening", glyphs.running), Role::Dim);
+    }
+    if model.approvals.is_hidden() {
+        let words = if waiting == 1 { "1 request waits".to_owned() } else { format!("{waiting} requests wait") };
+        return Line::of(&format!("{} {words}, Ctrl+R", glyphs.waiting), Role::Warn);
+    }
+    if waiting > 0 {
+        return Line::of(&format!("{} asks you", glyphs.waiting), Role::Warn);
+    }
+    let Some(turn) = model.session.turn else {
+        return Line::of(&format!("{} ready", glyphs.done), Role::Ok);
+    };
+    if turn.stopping {
+        return Line::of(&format!("{} stopping", glyphs.running), Role::Warn);
+    }
+    let elapsed = duration(model.now.saturating_sub(turn.since) / 1000 * 1000);
+    let elapsed = if elapsed == "0 ms" { "0 s".to_owned() } else { elapsed };
+    let mut line = Line::of(&format!("{} working {elapsed}", glyphs.running), Role::Accent);
+    if let Some(retry) = &model.session.retry {
+        let seconds = retry.at.saturating_sub(model.now).div_ceil(1000);
+        line.push(&format!(", again in {seconds} s: {}", retry.reason), Role::Warn);
+    }
+    line
+}
+
+fn items(model: &Model) -> Vec<Line> {
+    let session = &model.session;
+    let mut items = Vec::new();
+    if let Some(name) = &session.model {
+        let short = name.split_once('/').map_or(name.as_str(), |(_, model)| model);
+        items.push(Line::of(short, Look::of(Role::Text)));
+    }
+    let folder = session.cwd.rsplit('/').find(|part| !part.is_empty()).unwrap_or("/");
+    if model.opened {
+        items.push(match &session.branch {
+            Some(branch) => Line::of(&format!("{folder} ({branch})"), Role::Dim),
+            None => Line::of(folder, Role::Dim),
+        });
+    }
+    if let Some((tokens, capacity)) = session.context {
+        items.push(Line::of(&context_words(tokens, capacity), Role::Dim));
+    }
+    if let Some(meter) = session.meter.filter(|meter| meter.ms > 0) {
+        let rate = meter.tokens * 1000 / meter.ms;
+        let about = if meter.estimated { "~" } else { "" };
+        items.push(Line::of(&format!("{about}{rate} t/s"), Role::Dim));
+    }
+    let usd = session.cost.usd.amount();
+    if !usd.is_zero() {
+        let more = if session.cost.unpriced > 0 { "+?" } else { "" };
+        items.push(Line::of(&format!("${}{more}", money(&usd.to_string())), Role::Dim));
+    }
+    items
+}
+
+fn context_words(tokens: u64, capacity: Option<u64>) -> String {
+    match capacity.filter(|capacity| *capacity > 0) {
+        Some(capacity) => format!("context ~{} %", tokens * 100 / capacity),
+        None if tokens < 1000 => format!("context ~{tokens} tokens"),
+        None => format!("context ~{}.{}k tokens", tokens / 1000, tokens % 1000 / 100),
+    }
+}
+
+/// Dollars with two digits behind the point, or the first two that say something.
+fn money(exact: &str) -> String {
+    let Some((whole, part)) = exact.split_once('.') else { return format!("{exact}.00") };
+    let leading = part.len() - part.trim_start_matches('0').len();
+    let digits = if whole == "0" { (leading + 2).max(2) } else { 2 };
+    format!("{whole}.{:0<2}", part.get(..digits.min(part.len())).unwrap_or(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_keep_the_digits_that_say_something() {
+        assert_eq!(money("0.1134"), "0.11");
+        assert_eq!(money("0.000412"), "0.00041");
+        assert_eq!(money("12"), "12.00");
+        assert_eq!(money("3.5"), "3.50");
+    }
+
+    #[test]
+    fn context_is_always_an_estimate() {
+        assert_eq!(context_words(38_000, Some(100_000)), "context ~38 %");
+        assert_eq!(context_words(12_345, None), "context ~12.3k tokens");
+        assert_eq!(context_words(5, Some(0)), "context ~5 tokens");
+    }
+}
