@@ -119,7 +119,7 @@ async fn probe(name: &'static str, port: u16) -> Option<LocalServer> {
     let asked = async {
         drop(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()?);
         let timeouts = Timeouts { connect: LOCAL_LIMIT, idle: LOCAL_LIMIT };
-        let server = Server::local(Url::parse(&base_url).ok()?, HeaderMap::new(), timeouts);
+        let server = Server::new(Url::parse(&base_url).ok()?, HeaderMap::new(), timeouts);
         list(&server, Format::Chat).await.ok()
     };
     let models = tokio::time::timeout(LOCAL_LIMIT, asked).await.ok()??;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use loon_api::{ModelError, ModelErrorKind};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, redirect};
-use url::Url;
+use url::{Host, Url};
 
 use crate::error;
 
@@ -41,8 +41,6 @@ pub(crate) struct Server {
     headers: HeaderMap,
     timeouts: Timeouts,
     client: OnceLock<Client>,
-    /// On this machine, past any proxy.
-    is_local: bool,
 }
 
 impl fmt::Debug for Server {
@@ -57,12 +55,7 @@ impl Server {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        Self { base, headers, timeouts, client: OnceLock::new(), is_local: false }
-    }
-
-    /// A server on this machine, which no proxy stands before.
-    pub(crate) fn local(base: Url, headers: HeaderMap, timeouts: Timeouts) -> Self {
-        Self { is_local: true, ..Self::new(base, headers, timeouts) }
+        Self { base, headers, timeouts, client: OnceLock::new() }
     }
 
     /// The URL as errors show it. A query may hold a key.
@@ -98,7 +91,7 @@ impl Server {
             // Reading the trust store costs more than everything else at start-up.
             builder = builder.tls_certs_only([]);
         }
-        if self.is_local {
+        if is_this_machine(&self.base) {
             builder = builder.no_proxy();
         }
         builder
@@ -204,6 +197,16 @@ impl Server {
 pub(crate) async fn drain(mut response: Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     let _ = tokio::time::timeout(DRAIN_TIME, rest).await;
+}
+
+/// A proxy could not reach a server that listens on this machine alone.
+fn is_this_machine(base: &Url) -> bool {
+    match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 /// The error and what caused it, without the URL.

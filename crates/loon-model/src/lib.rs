@@ -21,6 +21,8 @@ pub mod pricing;
 mod provider;
 pub mod script;
 pub mod sse;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use catalog::{LocalServer, RemoteModel, detect_local};

@@ -230,18 +230,19 @@ impl Script {
         if let Some(failure) = failure.filter(|failure| !failure.streamed) {
             return Err(failure.error(false));
         }
+        let mut streamed = false;
         let is_whole = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => false,
-            () = step.tell(failure.is_none(), cx) => true,
+            () = step.tell(failure.is_none(), cx, &mut streamed) => true,
         };
         if let Some(failure) = failure {
-            return Err(failure.error(true));
+            return Err(failure.error(streamed));
         }
         if !is_whole {
             let mut error =
                 ModelError::new(ModelErrorKind::Network, "stopped before the answer was complete");
-            error.streamed = true;
+            error.streamed = streamed;
             return Err(error);
         }
         Ok(step.whole(name))
@@ -269,8 +270,8 @@ impl Failure {
 }
 
 impl Step {
-    /// Tells thinking and text word by word, then the calls.
-    async fn tell(&self, with_calls: bool, cx: &EffectContext) {
+    /// Tells thinking and text word by word, then the calls. Notes whether it told anything.
+    async fn tell(&self, with_calls: bool, cx: &EffectContext, told: &mut bool) {
         let words = |text: &str| {
             text.split_inclusive(char::is_whitespace).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -290,6 +291,7 @@ impl Step {
                 tokio::time::sleep(Duration::from_millis(self.delay_ms)).await;
             }
             let _ = cx.progress.send(progress).await;
+            *told = true;
         }
     }
 

@@ -1,1 +1,375 @@
-//! Tests.
+//! Providers over real connections on this machine.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use loon_api::{AnswerPart, ModelErrorKind, StopReason};
+use loon_kernel::port::Progress;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::testing::{context, request, stream, user};
+
+/// What a server does with a connection once it has answered.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    Keep,
+    Close,
+    Hang,
+}
+
+/// A request as it came in, under the number of its connection.
+#[derive(Clone, Debug)]
+struct Asked {
+    connection: usize,
+    head: String,
+    body: String,
+}
+
+/// A server that gives these answers, one a request, whatever is asked.
+struct Fake {
+    base_url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    /// Completes once a connection that hangs was closed from the other side.
+    left: oneshot::Receiver<()>,
+}
+
+impl Fake {
+    async fn start(replies: Vec<(String, Then)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (leaving, left) = oneshot::channel();
+        let log = asked.clone();
+        tokio::spawn(async move {
+            let mut replies = replies.into_iter();
+            for connection in 1.. {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                while let Some((head, body)) = read_request(&mut socket).await {
+                    log.lock().unwrap().push(Asked { connection, head, body });
+                    let (reply, then) = replies.next().unwrap();
+                    socket.write_all(reply.as_bytes()).await.unwrap();
+                    match then {
+                        Then::Keep => {}
+                        Then::Close => break,
+                        Then::Hang => {
+                            assert!(read_request(&mut socket).await.is_none());
+                            let _ = leaving.send(());
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+        Self { base_url, asked, left }
+    }
+
+    fn config(&self, kind: ProviderKind) -> ProviderConfig {
+        ProviderConfig { base_url: Some(self.base_url.clone()), ..ProviderConfig::new("lab", kind) }
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "))
+                .map_or(0, |length| length.parse().unwrap());
+            if bytes.len() >= end + 4 + length {
+                return Some((head, String::from_utf8(bytes[end + 4..].to_vec()).unwrap()));
+            }
+        }
+        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+fn reply(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+}
+
+const EVENTS: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// The chunk of a chunked body.
+fn chunk(body: &str) -> String {
+    format!("{:x}\r\n{body}\r\n", body.len())
+}
+
+fn hello() -> String {
+    let events = stream(&[
+        r#"{"choices":[{"delta":{"content":"Hello"}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    format!("{EVENTS}{}0\r\n\r\n", chunk(&events))
+}
+
+async fn ask(config: ProviderConfig) -> Result<Answer, ModelError> {
+    let provider = Provider::new(config).unwrap();
+    let (cx, _told) = context();
+    let model = provider.provided("coder", ModelOptions::default());
+    model.ask(&request(vec![user("Hi")]), &cx).await
+}
+
+#[tokio::test]
+async fn all_requests_of_a_provider_share_a_connection() {
+    let fake =
+        Fake::start(vec![(hello(), Then::Keep), (hello(), Then::Keep), (hello(), Then::Keep)])
+            .await;
+    let provider = Provider::new(fake.config(ProviderKind::OpenaiChat)).unwrap();
+    for name in ["a", "b", "c"] {
+        let (cx, mut told) = context();
+        let model = provider.provided(name, ModelOptions::default());
+        let answer = model.ask(&request(vec![user("Hi")]), &cx).await.unwrap();
+        assert_eq!(answer.parts, [AnswerPart::Text("Hello".into())]);
+        assert_eq!(answer.stop, StopReason::End);
+        assert_eq!(told.try_recv().unwrap(), Progress::Text("Hello".into()));
+        assert_eq!(model.info().name, format!("lab/{name}"));
+    }
+    let asked = fake.asked();
+    assert_eq!(asked.iter().map(|asked| asked.connection).collect::<Vec<_>>(), [1, 1, 1]);
+    assert!(asked[2].body.contains(r#""model":"c""#));
+}
+
+#[tokio::test]
+async fn each_kind_has_its_path_and_its_way_to_show_the_key() {
+    for (kind, line, key) in [
+        (
+            ProviderKind::OpenaiChat,
+            "POST /v1/chat/completions HTTP/1.1",
+            "authorization: Bearer k-1234",
+        ),
+        (
+            ProviderKind::OpenaiResponses,
+            "POST /v1/responses HTTP/1.1",
+            "authorization: Bearer k-1234",
+        ),
+        (ProviderKind::Anthropic, "POST /v1/messages HTTP/1.1", "x-api-key: k-1234"),
+    ] {
+        let fake = Fake::start(vec![(reply("500 X", "", ""), Then::Close)]).await;
+        let mut config = fake.config(kind);
+        config.api_key = Some(" k-1234\n".into());
+        config.headers =
+            vec![("X-Team".into(), "red".into()), ("user-agent".into(), "mine".into())];
+        ask(config).await.unwrap_err();
+        let head = fake.asked()[0].head.clone();
+        let has = |field: &str| head.lines().any(|line| line.eq_ignore_ascii_case(field));
+        assert_eq!(head.lines().next(), Some(line));
+        assert!(has(key) && has("x-team: red") && has("user-agent: mine"), "{head}");
+        assert!(has("content-type: application/json"), "{head}");
+        assert_eq!(has("anthropic-version: 2023-06-01"), kind == ProviderKind::Anthropic);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_carries_status_words_and_wait() {
+    let body = r#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#;
+    let fake = Fake::start(vec![(reply("429 X", "retry-after: 7\r\n", body), Then::Close)]).await;
+    let error = ask(fake.config(ProviderKind::OpenaiChat)).await.unwrap_err();
+    let mut expected = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+    expected.status = Some(429);
+    expected.retry_after = Some(Duration::from_secs(7));
+    assert_eq!(error, expected);
+}
+
+#[tokio::test]
+async fn keys_are_masked_where_a_server_repeats_them() {
+    let body = r#"{"error":{"message":"no such key: sk-secret-1 (team-secret-2)"}}"#;
+    let fake = Fake::start(vec![(reply("401 X", "", body), Then::Close)]).await;
+    let mut config = fake.config(ProviderKind::OpenaiChat);
+    config.api_key = Some("sk-secret-1".into());
+    config.headers = vec![("x-team".into(), "team-secret-2".into())];
+    let provider = Provider::new(config.clone()).unwrap();
+    for shown in [format!("{config:?}"), format!("{provider:?}")] {
+        assert!(!shown.contains("secret-"), "{shown}");
+    }
+    let error = ask(config).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Auth);
+    assert_eq!(error.message, "no such key: [secret] ([secret])");
+}
+
+#[tokio::test]
+async fn redirects_are_told_and_not_followed() {
+    let to = "location: http://elsewhere.test/v2\r\n";
+    let fake = Fake::start(vec![(reply("307 X", to, ""), Then::Close)]).await;
+    let error = ask(fake.config(ProviderKind::OpenaiChat)).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (ModelErrorKind::Invalid, Some(307)));
+    assert_eq!(
+        error.message,
+        format!("{} redirects to http://elsewhere.test/v2; set `base_url` to that", fake.base_url)
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    let piece = stream(&[r#"{"choices":[{"delta":{"content":"Hel"}}]}"#]);
+    for (reply, streamed) in [
+        (String::new(), false),
+        (EVENTS.to_owned(), false),
+        (format!("{EVENTS}{}", chunk(&piece)), true),
+    ] {
+        let fake = Fake::start(vec![(reply, Then::Hang)]).await;
+        let mut config = fake.config(ProviderKind::OpenaiChat);
+        config.timeouts.idle = Duration::from_millis(60);
+        let error = ask(config).await.unwrap_err();
+        assert_eq!((error.kind, error.streamed), (ModelErrorKind::Network, streamed));
+        assert_eq!(error.message, format!("{} sent nothing for 0.06 seconds", fake.base_url));
+        fake.left.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_no_answer() {
+    let piece = stream(&[
+        r#"{"choices":[{"delta":{"content":"Hel"}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+    ]);
+    let broken = format!("{EVENTS}{}", chunk(&piece));
+    let fake = Fake::start(vec![(broken, Then::Close)]).await;
+    let error = ask(fake.config(ProviderKind::OpenaiChat)).await.unwrap_err();
+    assert_eq!((error.kind, error.streamed), (ModelErrorKind::Network, true));
+    assert!(error.message.starts_with(&format!("the connection to {} broke: ", fake.base_url)));
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_with_the_place() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let mut config = ProviderConfig::new("lab", ProviderKind::Anthropic);
+    config.base_url = Some(format!("{base_url}/?key=hidden"));
+    let error = ask(config).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Network);
+    assert!(error.message.starts_with(&format!("cannot reach {base_url}: ")), "{}", error.message);
+    assert!(
+        error.message.contains("refused") && !error.message.contains("hidden"),
+        "{}",
+        error.message
+    );
+}
+
+#[tokio::test]
+async fn a_cancel_closes_the_connection() {
+    let piece = stream(&[r#"{"choices":[{"delta":{"content":"Hel"}}]}"#]);
+    let fake = Fake::start(vec![(format!("{EVENTS}{}", chunk(&piece)), Then::Hang)]).await;
+    let provider = Provider::new(fake.config(ProviderKind::OpenaiChat)).unwrap();
+    let model = provider.provided("coder", ModelOptions::default());
+    let (cx, mut told) = context();
+    let request = request(vec![user("Hi")]);
+    let cancel = async {
+        assert_eq!(told.recv().await, Some(Progress::Text("Hel".into())));
+        cx.cancel.cancel();
+    };
+    let (answer, ()) = tokio::join!(model.ask(&request, &cx), cancel);
+    let error = answer.unwrap_err();
+    assert_eq!((error.kind, error.streamed), (ModelErrorKind::Network, true));
+    fake.left.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_that_went_away_does_not_spoil_the_answer() {
+    let fake = Fake::start(vec![(hello(), Then::Keep)]).await;
+    let provider = Provider::new(fake.config(ProviderKind::OpenaiChat)).unwrap();
+    let (cx, told) = context();
+    drop(told);
+    let model = provider.provided("coder", ModelOptions::default());
+    assert!(model.ask(&request(vec![user("Hi")]), &cx).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_plain_answer_to_a_streamed_request_is_read() {
+    let body = r#"{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}"#;
+    let fake = Fake::start(vec![(
+        reply("200 OK", "content-type: application/json\r\n", body),
+        Then::Keep,
+    )])
+    .await;
+    let answer = ask(fake.config(ProviderKind::OpenaiChat)).await.unwrap();
+    assert_eq!(answer.parts, [AnswerPart::Text("Hello".into())]);
+}
+
+#[tokio::test]
+async fn the_models_of_a_server_are_listed() {
+    let list = r#"{"data":[{"id":"a"},{"id":"b","max_model_len":4096}]}"#;
+    let fake = Fake::start(vec![
+        (reply("200 OK", "", list), Then::Keep),
+        (reply("401 X", "", r#"{"error":{"message":"bad key k-1234"}}"#), Then::Close),
+    ])
+    .await;
+    let mut config = fake.config(ProviderKind::Anthropic);
+    config.api_key = Some("k-1234".into());
+    let provider = Provider::new(config).unwrap();
+    let models = provider.list().await.unwrap();
+    assert_eq!(models.iter().map(|model| model.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(models[1].context_tokens, Some(4096));
+    assert_eq!(provider.list().await.unwrap_err().message, "bad key [secret]");
+    assert!(fake.asked()[0].head.starts_with("GET /v1/models?limit=1000 HTTP/1.1"));
+}
+
+#[tokio::test]
+async fn a_script_is_a_provider_like_any_other() {
+    let mut config = ProviderConfig::new("script", ProviderKind::Script);
+    config.script = Some(ScriptSource::Text(r#"{"text": "Hi."}"#.into()));
+    let provider = Provider::new(config.clone()).unwrap();
+    assert_eq!(provider.list().await.unwrap(), []);
+    let options = ModelOptions { context_tokens: Some(1000), max_output_tokens: None };
+    let info = provider.model("demo", options).info().clone();
+    assert_eq!((info.name.as_str(), info.context_tokens), ("script/demo", Some(1000)));
+    assert_eq!(ask(config).await.unwrap().parts, [AnswerPart::Text("Hi.".into())]);
+}
+
+#[test]
+fn settings_that_cannot_work_are_named() {
+    let error = |change: fn(&mut ProviderConfig)| {
+        let mut config = ProviderConfig::new("lab", ProviderKind::OpenaiChat);
+        change(&mut config);
+        Provider::new(config).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(|config| config.base_url = Some("localhost:8080/v1".into())),
+        "provider `lab`: base_url: must begin with http:// or https:// and a host"
+    );
+    assert_eq!(
+        error(|config| config.base_url = Some("nowhere".into())),
+        "provider `lab`: base_url: is no URL: relative URL without a base"
+    );
+    assert_eq!(
+        error(|config| config.base_url = Some("http://a:b@c/v1".into())),
+        "provider `lab`: base_url: must not hold a user or password; use `headers`"
+    );
+    assert_eq!(
+        error(|config| config.api_key = Some("a\nb".into())),
+        "provider `lab`: the API key holds characters that a header cannot carry"
+    );
+    assert_eq!(
+        error(|config| config.headers = vec![("x y".into(), "secret".into())]),
+        "provider `lab`: the header `x y` holds characters that a header cannot carry"
+    );
+    assert_eq!(
+        error(|config| config.kind = ProviderKind::Script),
+        "provider `lab`: a provider of kind `script` needs a script"
+    );
+}
+
+#[test]
+fn kinds_are_written_as_settings_write_them() {
+    for (kind, text) in [
+        (ProviderKind::OpenaiChat, "\"openai-chat\""),
+        (ProviderKind::OpenaiResponses, "\"openai-responses\""),
+        (ProviderKind::Anthropic, "\"anthropic\""),
+        (ProviderKind::Script, "\"script\""),
+    ] {
+        assert_eq!(serde_json::to_string(&kind).unwrap(), text);
+    }
+}
