@@ -2,6 +2,7 @@
 
 use loon_api::{PermissionRule, RuleEffect};
 
+use crate::git;
 use crate::known::{base_name, is_option};
 use crate::policy::{Judgement, Remedy};
 use crate::shell::{Word, quote};
@@ -10,32 +11,122 @@ use crate::wrapper::Seen;
 /// Programs that run code from their arguments, remove files, or change who runs: no prefix of such
 /// a line says enough.
 const NEVER: [&str; 40] = [
-    "awk", "bash", "busybox", "chgrp", "chmod", "chown", "crontab", "dash", "dd", "doas", "env",
-    "eval", "exec", "expect", "fish", "gawk", "install", "kill", "killall", "ksh", "ln", "mkfs",
-    "mv", "osascript", "pkill", "rm", "rmdir", "rsync", "scp", "sh", "shred", "shutdown", "sudo",
-    "systemctl", "tclsh", "toybox", "truncate", "unlink", "xargs", "zsh",
+    "awk",
+    "bash",
+    "busybox",
+    "chgrp",
+    "chmod",
+    "chown",
+    "crontab",
+    "dash",
+    "dd",
+    "doas",
+    "env",
+    "eval",
+    "exec",
+    "expect",
+    "fish",
+    "gawk",
+    "install",
+    "kill",
+    "killall",
+    "ksh",
+    "ln",
+    "mkfs",
+    "mv",
+    "osascript",
+    "pkill",
+    "rm",
+    "rmdir",
+    "rsync",
+    "scp",
+    "sh",
+    "shred",
+    "shutdown",
+    "sudo",
+    "systemctl",
+    "tclsh",
+    "toybox",
+    "truncate",
+    "unlink",
+    "xargs",
+    "zsh",
 ];
 
 /// Interpreters: a script or a module can be named in a rule, code cannot.
-const INTERPRETERS: [&str; 11] = [
-    "bun", "deno", "lua", "node", "perl", "php", "python", "python3", "ruby", "Rscript", "tsx",
-];
+const INTERPRETERS: [&str; 11] =
+    ["bun", "deno", "lua", "node", "perl", "php", "python", "python3", "ruby", "Rscript", "tsx"];
 
 /// Programs whose first word after the options says what they do.
 const WITH_SUB_COMMAND: [&str; 34] = [
-    "apt", "apt-get", "brew", "cargo", "conda", "dotnet", "flutter", "gem", "git", "go", "gradle",
-    "helm", "hg", "jj", "just", "kubectl", "make", "meson", "mix", "mvn", "ninja", "npm", "npx",
-    "nx", "pip", "pip3", "pnpm", "poetry", "rustup", "terraform", "turbo", "uv", "yarn", "zig",
+    "apt",
+    "apt-get",
+    "brew",
+    "cargo",
+    "conda",
+    "dotnet",
+    "flutter",
+    "gem",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "hg",
+    "jj",
+    "just",
+    "kubectl",
+    "make",
+    "meson",
+    "mix",
+    "mvn",
+    "ninja",
+    "npm",
+    "npx",
+    "nx",
+    "pip",
+    "pip3",
+    "pnpm",
+    "poetry",
+    "rustup",
+    "terraform",
+    "turbo",
+    "uv",
+    "yarn",
+    "zig",
 ];
 
 /// Sub-commands of which the next word says what they do.
 const WITH_OPERAND: [(&str, &str); 30] = [
-    ("cargo", "install"), ("cargo", "xtask"), ("docker", "compose"), ("gh", "issue"), ("gh", "pr"),
-    ("gh", "repo"), ("gh", "run"), ("git", "bisect"), ("git", "fetch"), ("git", "notes"),
-    ("git", "pull"), ("git", "push"), ("git", "remote"), ("git", "stash"), ("git", "submodule"),
-    ("git", "worktree"), ("go", "mod"), ("go", "run"), ("go", "tool"), ("npm", "exec"),
-    ("npm", "run"), ("pip", "install"), ("pip3", "install"), ("pnpm", "exec"), ("pnpm", "run"),
-    ("poetry", "run"), ("uv", "pip"), ("uv", "run"), ("yarn", "run"), ("yarn", "workspace"),
+    ("cargo", "install"),
+    ("cargo", "xtask"),
+    ("docker", "compose"),
+    ("gh", "issue"),
+    ("gh", "pr"),
+    ("gh", "repo"),
+    ("gh", "run"),
+    ("git", "bisect"),
+    ("git", "fetch"),
+    ("git", "notes"),
+    ("git", "pull"),
+    ("git", "push"),
+    ("git", "remote"),
+    ("git", "stash"),
+    ("git", "submodule"),
+    ("git", "worktree"),
+    ("go", "mod"),
+    ("go", "run"),
+    ("go", "tool"),
+    ("npm", "exec"),
+    ("npm", "run"),
+    ("pip", "install"),
+    ("pip3", "install"),
+    ("pnpm", "exec"),
+    ("pnpm", "run"),
+    ("poetry", "run"),
+    ("uv", "pip"),
+    ("uv", "run"),
+    ("yarn", "run"),
+    ("yarn", "workspace"),
 ];
 
 /// Calls of Git that lose work: only the whole line says enough.
@@ -44,8 +135,24 @@ const WHOLE_GIT: [&str; 9] =
 
 /// Programs for which any arguments mean the same kind of work.
 const ALONE: [&str; 18] = [
-    "actionlint", "biome", "black", "clippy-driver", "eslint", "gofmt", "isort", "jest", "mypy",
-    "prettier", "pyright", "pytest", "ruff", "rustfmt", "shellcheck", "tox", "tsc", "vitest",
+    "actionlint",
+    "biome",
+    "black",
+    "clippy-driver",
+    "eslint",
+    "gofmt",
+    "isort",
+    "jest",
+    "mypy",
+    "prettier",
+    "pyright",
+    "pytest",
+    "ruff",
+    "rustfmt",
+    "shellcheck",
+    "tox",
+    "tsc",
+    "vitest",
 ];
 
 /// The single rule that everything undecided in a judgement asks for.
@@ -70,6 +177,9 @@ pub(crate) fn for_command(tool: &str, words: &[Word], seen: &Seen) -> Option<Per
     let wrapped = seen.layers.iter().filter_map(|layer| layer.first());
     let refused = |word: &Word| word.text().is_none_or(|text| NEVER.contains(&base_name(text)));
     if wrapped.into_iter().any(refused) || !seen.scripts.is_empty() {
+        return None;
+    }
+    if seen.layers.iter().any(|layer| git::is_twisted(layer)) {
         return None;
     }
     let length = width(inner)?;

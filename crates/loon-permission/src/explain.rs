@@ -81,7 +81,9 @@ impl fmt::Display for Reason {
                 let (effect, rule) = (effect_word(*effect), rule_words(rule));
                 write!(f, "{effect} rule  {rule}  {}", place(origin))
             }
-            Self::Mode { mode, text } => write!(f, "no rule speaks of it; mode {}: {text}", mode_word(*mode)),
+            Self::Mode { mode, text } => {
+                write!(f, "no rule speaks of it; mode {}: {text}", mode_word(*mode))
+            }
             Self::BuiltIn { text } => write!(f, "built in: {text}"),
             Self::NotUnderstood { text } => write!(f, "not understood: {text}"),
         }
@@ -91,13 +93,11 @@ impl fmt::Display for Reason {
 /// A rule as it is shown: `bash "git push"`.
 fn rule_words(rule: &PermissionRule) -> String {
     let mut words = rule.tool.clone();
-    for (name, value) in [
-        ("", &rule.command_prefix),
-        ("path ", &rule.path_prefix),
-        ("host ", &rule.host),
-    ] {
+    for (name, value) in
+        [("", &rule.command_prefix), ("path ", &rule.path_prefix), ("host ", &rule.host)]
+    {
         if let Some(value) = value {
-            words.push_str(&format!(" {name}\"{value}\""));
+            words = format!("{words} {name}\"{value}\"");
         }
     }
     words

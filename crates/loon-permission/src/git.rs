@@ -5,27 +5,59 @@ use crate::shell::{Word, WordKind};
 
 /// Options before the sub-command that change neither what runs nor where.
 const HARMLESS_GLOBAL: [&str; 9] = [
-    "--no-pager", "-P", "--no-optional-locks", "--no-replace-objects", "--no-lazy-fetch",
-    "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs",
+    "--no-pager",
+    "-P",
+    "--no-optional-locks",
+    "--no-replace-objects",
+    "--no-lazy-fetch",
+    "--literal-pathspecs",
+    "--glob-pathspecs",
+    "--noglob-pathspecs",
+    "--icase-pathspecs",
 ];
 
 /// Options before the sub-command that take the next word.
 const VALUED_GLOBAL: [&str; 8] = [
-    "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env",
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
     "--attr-source",
 ];
 
 /// Options of sub-commands that name a program or write a file; abbreviations count.
 const NAMES_PROGRAM: [&str; 13] = [
-    "--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--textconv", "--output",
-    "--output-directory", "--open-files-in-pager", "--config", "--template", "--extcmd",
-    "--to-cmd", "--cc-cmd",
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--ext-diff",
+    "--textconv",
+    "--output",
+    "--output-directory",
+    "--open-files-in-pager",
+    "--config",
+    "--template",
+    "--extcmd",
+    "--to-cmd",
+    "--cc-cmd",
 ];
 
 /// Sub-commands that only look, whatever their operands are.
 const LOOKS: [&str; 11] = [
-    "status", "diff", "log", "show", "blame", "describe", "ls-files", "ls-tree", "rev-parse",
-    "rev-list", "shortlog",
+    "status",
+    "diff",
+    "log",
+    "show",
+    "blame",
+    "describe",
+    "ls-files",
+    "ls-tree",
+    "rev-parse",
+    "rev-list",
+    "shortlog",
 ];
 
 /// How many words stand between `git` and its sub-command.
@@ -75,10 +107,16 @@ pub(crate) fn plain(words: &[Word]) -> Option<Vec<Word>> {
     (!names_program).then_some(short)
 }
 
+/// A call of Git that words before or after the sub-command make into something else.
+pub(crate) fn is_twisted(words: &[Word]) -> bool {
+    words.first().and_then(Word::text) == Some("git") && plain(words).is_none()
+}
+
 /// A remote such as `ext::sh -c id`.
 fn names_helper(text: &str) -> bool {
     text.split_once("::").is_some_and(|(helper, _)| {
-        !helper.is_empty() && helper.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+        !helper.is_empty()
+            && helper.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
     })
 }
 
@@ -86,7 +124,9 @@ fn names_helper(text: &str) -> bool {
 pub(crate) fn doubt(words: &[Word]) -> Option<String> {
     let globals = words.get(1..=global_options(words)).unwrap_or_default();
     let aliases = |word: &Word| {
-        word.text().is_none_or(|text| text.to_ascii_lowercase().trim_start_matches("-c").starts_with("alias."))
+        word.text().is_none_or(|text| {
+            text.to_ascii_lowercase().trim_start_matches("-c").starts_with("alias.")
+        })
     };
     if globals.iter().any(aliases) {
         return Some("an option gives `git` a new command".to_owned());

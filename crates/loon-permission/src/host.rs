@@ -54,8 +54,14 @@ mod tests {
         ] {
             assert_eq!(of_url(url).as_deref(), Some("private.example"), "{url}");
         }
-        assert_eq!(of_url("https://private.example.friendly.example/").as_deref(), Some("private.example.friendly.example"));
-        assert_eq!(of_url("https://b\u{fc}cher.example/").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(
+            of_url("https://private.example.friendly.example/").as_deref(),
+            Some("private.example.friendly.example")
+        );
+        assert_eq!(
+            of_url("https://b\u{fc}cher.example/").as_deref(),
+            Some("xn--bcher-kva.example")
+        );
         assert_eq!(of_rule("B\u{fc}cher.example.").as_deref(), Some("xn--bcher-kva.example"));
         assert_eq!(of_url("http://0x7f.1/").as_deref(), Some("127.0.0.1"));
         assert_eq!(of_url("http://[::1]:80/").as_deref(), Some("::1"));

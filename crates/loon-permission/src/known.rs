@@ -5,10 +5,30 @@ use crate::shell::Word;
 
 /// Variables that change how output looks and never which program runs.
 const HARMLESS_VARIABLES: [&str; 24] = [
-    "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "DEBUG", "FORCE_COLOR",
-    "LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME",
-    "LINES", "NO_COLOR", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "RUST_BACKTRACE",
-    "RUST_LOG", "TERM", "TZ", "VERBOSE",
+    "CARGO_TERM_COLOR",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "DEBUG",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LINES",
+    "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TERM",
+    "TZ",
+    "VERBOSE",
 ];
 
 /// Builtins that run text as code, or change how later text is read.
@@ -19,22 +39,54 @@ const READS_CODE: [&str; 13] = [
 
 /// Builtins that take names of variables, whose index bash evaluates as code.
 const TAKES_NAMES: [&str; 11] = [
-    "declare", "export", "getopts", "local", "mapfile", "read", "readarray", "readonly", "typeset",
-    "unset", "wait",
+    "declare",
+    "export",
+    "getopts",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+    "unset",
+    "wait",
 ];
 
 /// Programs that run a program named in their arguments in a way that is not followed.
 const RUNS_OTHERS: [&str; 27] = [
-    "at", "batch", "bwrap", "chroot", "chrt", "dbus-run-session", "entr", "expect", "fakeroot",
-    "firejail", "flock", "gdb", "ltrace", "nsenter", "parallel", "proot", "rlwrap", "runuser",
-    "script", "setpriv", "ssh", "start-stop-daemon", "strace", "su", "systemd-run", "unshare",
+    "at",
+    "batch",
+    "bwrap",
+    "chroot",
+    "chrt",
+    "dbus-run-session",
+    "entr",
+    "expect",
+    "fakeroot",
+    "firejail",
+    "flock",
+    "gdb",
+    "ltrace",
+    "nsenter",
+    "parallel",
+    "proot",
+    "rlwrap",
+    "runuser",
+    "script",
+    "setpriv",
+    "ssh",
+    "start-stop-daemon",
+    "strace",
+    "su",
+    "systemd-run",
+    "unshare",
     "xvfb-run",
 ];
 
 /// Programs that only look at the files named in their operands.
 const LOOKERS: [&str; 15] = [
-    "basename", "cat", "cmp", "cut", "dirname", "head", "ls", "nl", "pwd", "readlink",
-    "realpath", "stat", "tail", "tr", "wc",
+    "basename", "cat", "cmp", "cut", "dirname", "head", "ls", "nl", "pwd", "readlink", "realpath",
+    "stat", "tail", "tr", "wc",
 ];
 
 /// Setting this variable for one command changes no program.
@@ -78,9 +130,10 @@ pub(crate) fn doubt(words: &[Word]) -> Option<String> {
         return Some(format!("`{name}` may evaluate the name of a variable as code"));
     }
     match name {
-        "set" => arguments.iter().find(|word| !is_plain_set_option(word)).map(|word| {
-            format!("`set {}` may change how the rest is read", word.source)
-        }),
+        "set" => arguments
+            .iter()
+            .find(|word| !is_plain_set_option(word))
+            .map(|word| format!("`set {}` may change how the rest is read", word.source)),
         "hash" if !arguments.is_empty() => Some("`hash` may rename a program".to_owned()),
         _ => None,
     }
@@ -116,11 +169,14 @@ pub(crate) fn read_only_operands(words: &[Word]) -> Option<Vec<&Word>> {
     let operands = || arguments.iter().filter(|word| !is_option(word));
     match program {
         "git" => git::only_looks(words).then(Vec::new),
-        "echo" | "true" | "false" | "which" | "type" | ":" => Some(Vec::new()),
+        "echo" | "true" | "false" | "which" | "type" | ":" | "exit" | "seq" | "sleep" | "set" => {
+            Some(Vec::new())
+        }
+        "cd" | "test" | "[" => Some(operands().collect()),
         "printf" => (!has(&["-v"])).then(Vec::new),
-        "test" | "[" => Some(operands().collect()),
         "sort" => {
-            let writes = has(&["-o", "--output", "--compress-program", "-T", "--temporary-directory"]);
+            let writes =
+                has(&["-o", "--output", "--compress-program", "-T", "--temporary-directory"]);
             (!writes).then(|| operands().collect())
         }
         "uniq" => (operands().count() <= 1).then(|| operands().collect()),

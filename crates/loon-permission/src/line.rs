@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use loon_api::PathAccess;
 
+use crate::Resolve;
 use crate::known::{self, base_name};
 use crate::path::Spot;
 use crate::shell::{self, MAX_DEPTH, Script, SimpleCommand, Word, WordKind};
 use crate::wrapper::{self, Seen};
-use crate::Resolve;
 
 /// Most folders that a line may be in at once before its relative paths count as unknown.
 const MOST_FOLDERS: usize = 8;
@@ -128,17 +128,16 @@ fn change_folder(
     folders: &mut Folders,
     around: &Surroundings<'_>,
 ) {
-    let program = |layer: &Vec<Word>| layer.first().and_then(Word::text).unwrap_or_default().to_owned();
+    let program =
+        |layer: &Vec<Word>| layer.first().and_then(Word::text).unwrap_or_default().to_owned();
     let Some(layer) =
         seen.layers.iter().find(|layer| matches!(program(layer).as_str(), "cd" | "pushd" | "popd"))
     else {
         return;
     };
     let options = ["-L", "-P", "-e", "-@", "--"];
-    let target = layer
-        .iter()
-        .skip(1)
-        .find(|word| !word.text().is_some_and(|text| options.contains(&text)));
+    let target =
+        layer.iter().skip(1).find(|word| !word.text().is_some_and(|text| options.contains(&text)));
     let home = Word { source: "~".to_owned(), kind: WordKind::Home(String::new()) };
     let target = target.unwrap_or(&home);
     let by_path = program(layer) != "popd"
@@ -329,11 +328,7 @@ fn option_values<'a>(
 }
 
 /// What `cp`, `mv`, `ln` and `install` write: the target, or each source by its name below it.
-fn copies(
-    program: &str,
-    arguments: &[Word],
-    plain: &[&Word],
-) -> Vec<(Word, PathAccess, bool)> {
+fn copies(program: &str, arguments: &[Word], plain: &[&Word]) -> Vec<(Word, PathAccess, bool)> {
     let mut given = option_values(arguments, "-t", "--target-directory=");
     let given = given.next();
     let (target, sources): (Word, &[&Word]) = match (&given, plain) {

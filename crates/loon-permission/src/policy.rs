@@ -236,7 +236,8 @@ impl<'a> Call<'a> {
             match subject {
                 Subject::Path { access, path } => {
                     let spot = Spot::new(&self.policy.root, path, self.resolve);
-                    let used = PathUse { access: *access, spot: &spot, deep: false, by_shell: false };
+                    let used =
+                        PathUse { access: *access, spot: &spot, deep: false, by_shell: false };
                     spoken |= *access == PathAccess::Write || request.class == ToolClass::Reads;
                     parts.push(self.path_part(&used));
                 }
@@ -405,7 +406,9 @@ impl<'a> Call<'a> {
             return (true, "it keeps the session's own books");
         }
         match used.access {
-            PathAccess::Read if self.is_inside(used.spot) => (true, "it reads inside the workspace"),
+            PathAccess::Read if self.is_inside(used.spot) => {
+                (true, "it reads inside the workspace")
+            }
             PathAccess::Read => (false, "it reads outside the workspace"),
             PathAccess::Write if mode != Mode::Auto => (false, "it changes a file"),
             PathAccess::Write if !self.is_inside(used.spot) => {
@@ -452,7 +455,8 @@ fn steers_git(spot: &Spot) -> bool {
     let git = names.iter().position(|name| name == ".git");
     git.is_some_and(|at| {
         names.get(at + 1..).is_some_and(|below| {
-            below.is_empty() || below.iter().any(|name| name == "hooks" || name.starts_with("config"))
+            below.is_empty()
+                || below.iter().any(|name| name == "hooks" || name.starts_with("config"))
         })
     })
 }
@@ -469,7 +473,7 @@ fn decided(about: About, rule: &Rule) -> Part {
     };
     let reason = Reason::Rule {
         effect: rule.effect,
-        rule: rule.rule.clone(),
+        rule: rule.written.clone(),
         origin: rule.origin.clone(),
     };
     Part { about, effect: rule.effect, reason, remedy }

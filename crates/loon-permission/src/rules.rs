@@ -18,7 +18,7 @@ const READING_TOOLS: [&str; 2] = ["read", "read_many"];
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) effect: RuleEffect,
-    pub(crate) rule: PermissionRule,
+    pub(crate) written: PermissionRule,
     pub(crate) origin: RuleOrigin,
     folder: Option<PathBuf>,
     command: Option<Prefix>,
@@ -53,7 +53,7 @@ impl Rule {
         let folder = rule.path_prefix.as_deref().map(|text| path::from_rule(text, root, home));
         let command = rule.command_prefix.as_deref().map(Prefix::parse);
         let host = rule.host.as_deref().and_then(host::of_rule);
-        Self { effect, rule, origin, folder, command, host }
+        Self { effect, written: rule, origin, folder, command, host }
     }
 
     /// It speaks of every call of its tool.
@@ -62,9 +62,9 @@ impl Rule {
     }
 
     fn matchers(&self) -> usize {
-        usize::from(self.rule.path_prefix.is_some())
-            + usize::from(self.rule.command_prefix.is_some())
-            + usize::from(self.rule.host.is_some())
+        usize::from(self.written.path_prefix.is_some())
+            + usize::from(self.written.command_prefix.is_some())
+            + usize::from(self.written.host.is_some())
     }
 
     /// A strict rule with several matchers holds if one of them matches; an allow rule never does.
@@ -74,7 +74,7 @@ impl Rule {
 
     /// The rule names the tool, or every tool.
     pub(crate) fn names(&self, tool: &str) -> bool {
-        self.rule.tool == "*" || self.rule.tool == tool
+        self.written.tool == "*" || self.written.tool == tool
     }
 
     /// The rule speaks of files that this tool touches so. `by_shell`: the file is named in a line.
@@ -83,9 +83,8 @@ impl Rule {
             PathAccess::Write => &WRITING_TOOLS,
             PathAccess::Read => &READING_TOOLS,
         };
-        let whole_of_kin = self.is_whole_tool() && self.rule.tool != kin[0];
-        self.names(tool)
-            || (by_shell && kin.contains(&self.rule.tool.as_str()) && !whole_of_kin)
+        let whole_of_kin = self.is_whole_tool() && self.written.tool != kin[0];
+        self.names(tool) || (by_shell && kin.contains(&self.written.tool.as_str()) && !whole_of_kin)
     }
 
     /// `deep`: everything below the path is touched as well.
@@ -99,9 +98,9 @@ impl Rule {
             return spot.real.starts_with(folder) || spot.real.starts_with(&real);
         }
         let meets = |path: &Path| {
-            [folder, &real].into_iter().any(|folder| {
-                path.starts_with(folder) || (deep && folder.starts_with(path))
-            })
+            [folder, &real]
+                .into_iter()
+                .any(|folder| path.starts_with(folder) || (deep && folder.starts_with(path)))
         };
         meets(&spot.real) || meets(&spot.named)
     }
@@ -163,10 +162,8 @@ impl Prefix {
             }
             _ => text.split_whitespace().map(Word::literal).collect(),
         };
-        let mut texts: Vec<String> = words
-            .iter()
-            .map(|word| word.text().unwrap_or(&word.source).to_owned())
-            .collect();
+        let mut texts: Vec<String> =
+            words.iter().map(|word| word.text().unwrap_or(&word.source).to_owned()).collect();
         // `git push *` means the same as `git push`; `ls /etc*` any word that begins so.
         let star = words.last().is_some_and(|word| written(word).is_none());
         let mut open = false;
@@ -195,8 +192,8 @@ impl Prefix {
         for index in 0..self.words.len() {
             let Some(word) = words.get(index) else { return Match::No };
             let Some(text) = written(word) else { return Match::Perhaps };
-            let fits = self.fits(index, text)
-                || (index == 0 && self.fits(index, known::base_name(text)));
+            let fits =
+                self.fits(index, text) || (index == 0 && self.fits(index, known::base_name(text)));
             if !fits {
                 return Match::No;
             }

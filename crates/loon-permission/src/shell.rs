@@ -5,7 +5,9 @@
 //! bash reads differently is a program that nobody judged. It keeps the commands found before it
 //! stopped, so that a deny rule still meets them.
 
+mod compound;
 mod grammar;
+mod redirect;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -159,8 +161,9 @@ pub(crate) fn is_plain_variable(name: &str) -> bool {
 
 /// Writes a text as one word that the shell reads back unchanged.
 pub fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~^".contains(c);
+    let home = text.starts_with('~') || text.contains(":~") || text.contains("=~");
+    if !text.is_empty() && !home && text.chars().all(plain) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -83,8 +83,21 @@ const LAYOUTS: [Layout; 17] = [
         "xargs",
         &["0", "r", "t", "p", "x", "null", "no-run-if-empty", "verbose", "exit", "interactive"],
         &[
-            "I", "n", "P", "L", "s", "d", "a", "E", "max-args", "max-procs", "max-lines",
-            "delimiter", "arg-file", "max-chars", "replace",
+            "I",
+            "n",
+            "P",
+            "L",
+            "s",
+            "d",
+            "a",
+            "E",
+            "max-args",
+            "max-procs",
+            "max-lines",
+            "delimiter",
+            "arg-file",
+            "max-chars",
+            "replace",
         ],
     ),
     layout(
@@ -220,7 +233,12 @@ impl Seen {
             return;
         };
         if !runs_text {
-            if reads_input || matches!(first.text(), None | Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")) {
+            if reads_input
+                || matches!(
+                    first.text(),
+                    None | Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+                )
+            {
                 self.doubts.push(format!("`{name}` runs what it reads"));
             }
             return;
@@ -231,7 +249,9 @@ impl Seen {
             let dialect = match name {
                 "bash" => false,
                 "zsh" | "ksh" | "fish" => true,
-                _ => ["$'", "[[", "((", "<<<", "&>", "|&", "<(", ">("].iter().any(|m| text.contains(m)),
+                _ => ["$'", "[[", "((", "<<<", "&>", "|&", "<(", ">("]
+                    .iter()
+                    .any(|m| text.contains(m)),
             };
             if dialect {
                 self.doubts.push(format!("`{name}` may read the text in another way"));

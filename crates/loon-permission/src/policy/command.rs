@@ -3,11 +3,11 @@
 use loon_api::{Mode, PathAccess, RuleEffect};
 
 use super::{About, Call, Part, PathUse, Reason, Remedy, decided, not_understood};
-use crate::always;
 use crate::known::{is_harmless_variable, read_only_operands};
 use crate::line::{Line, Observed, Touch};
 use crate::rules::{Match, Rule};
 use crate::shell::is_plain_variable;
+use crate::{always, git};
 
 /// What a command itself comes to, before the files it names are looked at.
 struct Verdict {
@@ -31,8 +31,7 @@ impl Call<'_> {
             parts.push(self.hiding(not_understood(about, doubt)));
         }
         if parts.len() == before {
-            let reason =
-                Reason::Mode { mode: self.request.mode, text: "nothing runs".to_owned() };
+            let reason = Reason::Mode { mode: self.request.mode, text: "nothing runs".to_owned() };
             let about = self.about_tool();
             parts.push(Part { about, effect: RuleEffect::Allow, reason, remedy: Remedy::None });
         }
@@ -99,7 +98,7 @@ impl Call<'_> {
             return Some(decided(about.clone(), rule));
         }
         let rule = self.strictest(|rule| meets(rule, Match::Perhaps))?;
-        let prefix = rule.rule.command_prefix.clone().unwrap_or_default();
+        let prefix = rule.written.command_prefix.clone().unwrap_or_default();
         let text = format!("only when it runs is it known whether this is `{prefix}`");
         Some(not_understood(about.clone(), text))
     }
@@ -113,7 +112,7 @@ impl Call<'_> {
             rule.effect == RuleEffect::Allow
                 && rule.names(tool)
                 && telling.is_none()
-                && observed.seen.layers.iter().all(|layer| !is_twisted_git(layer))
+                && observed.seen.layers.iter().all(|layer| !git::is_twisted(layer))
                 && rule.covers_command(&command.words, observed.seen.reach)
         };
         if let Some(rule) = self.strictest(covers).or_else(|| self.wide_allow()) {
@@ -136,7 +135,10 @@ impl Call<'_> {
             Some(rule) => Remedy::Allow { rule },
             None => Remedy::Nothing { text: "no rule of the right width covers it".to_owned() },
         };
-        Verdict { part: self.by_mode(about, false, "it starts a program", remedy), only_looks: false }
+        Verdict {
+            part: self.by_mode(about, false, "it starts a program", remedy),
+            only_looks: false,
+        }
     }
 
     /// Files that the line names. A redirect is a part of its own; an operand becomes one only where
@@ -171,10 +173,4 @@ impl Call<'_> {
             }
         }
     }
-}
-
-/// A call of Git that words before or after the sub-command make into something else.
-fn is_twisted_git(layer: &[crate::shell::Word]) -> bool {
-    let is_git = layer.first().and_then(crate::shell::Word::text) == Some("git");
-    is_git && crate::git::plain(layer).is_none()
 }

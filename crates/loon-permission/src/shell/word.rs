@@ -17,6 +17,7 @@ pub(super) struct Piece {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of one text")]
 struct Builder {
     text: String,
     quoted: bool,
@@ -99,7 +100,6 @@ impl Parser<'_, '_> {
 
     fn bare_character(&mut self, c: char, built: &mut Builder) {
         match c {
-            '*' | '?' => built.dynamic = true,
             '[' if built.is_plain_so_far() && is_identifier(&built.text) => {
                 built.subscript_open = true;
                 built.dynamic = true;
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
                 let alone = self.peek().is_none_or(|c| " \t\n;&|<>()".contains(c));
                 built.dynamic |= !alone;
             }
-            '[' => built.dynamic = true,
+            '*' | '?' | '[' => built.dynamic = true,
             ']' => built.subscript_open = false,
             '{' => built.brace_open = true,
             ',' if built.brace_open => built.dynamic = true,
@@ -181,8 +181,8 @@ impl Parser<'_, '_> {
                     None => return Err(self.unfinished()),
                     Some('\n') => {}
                     Some(escaped) => {
-                        let special = matches!(escaped, '$' | '`' | '\\')
-                            || (quote_closes && escaped == '"');
+                        let special =
+                            matches!(escaped, '$' | '`' | '\\') || (quote_closes && escaped == '"');
                         if !special {
                             built.text.push('\\');
                         }
@@ -510,4 +510,3 @@ fn identifier_length(text: &str) -> usize {
 fn is_identifier(text: &str) -> bool {
     !text.is_empty() && identifier_length(text) == text.len()
 }
-
