@@ -1,5 +1,6 @@
 //! Files that are made from the types: JSON Schemas and reference pages under docs/reference.
 
+mod commands_page;
 mod settings_page;
 
 use std::fs::{self, File};
@@ -30,12 +31,17 @@ pub(crate) fn schemas() -> Result<Vec<Page>> {
     ])
 }
 
-/// The generated pages of the reference.
-pub(crate) fn pages() -> Vec<Page> {
-    vec![Page {
-        file: "docs/reference/settings.md",
-        text: settings_page::render(loon_config::schema()),
-    }]
+/// The generated pages of the reference. Builds `loon` to ask it for its help.
+pub(crate) fn pages(tree: &Tree) -> Result<Vec<Page>> {
+    tree.build()?;
+    Ok(vec![
+        settings(),
+        Page { file: commands_page::FILE, text: commands_page::render(tree, &tree.binary())? },
+    ])
+}
+
+fn settings() -> Page {
+    Page { file: "docs/reference/settings.md", text: settings_page::render(loon_config::schema()) }
 }
 
 /// Writes what has changed and says so.
@@ -57,13 +63,19 @@ pub(crate) fn write(tree: &Tree, pages: &[Page]) -> Result<String> {
     Ok(said.join("\n"))
 }
 
-/// The generated files that are not what the types say.
+/// The generated files that are not what the types say. The page of commands is judged where `loon`
+/// has been built from the present sources, as it is when all tests run.
 pub(crate) fn stale(tree: &Tree) -> Result<Vec<String>> {
-    let made = schemas()?
-        .into_iter()
-        .map(|page| (page, "schema"))
-        .chain(pages().into_iter().map(|page| (page, "reference")));
+    let mut made: Vec<(Page, &str)> = schemas()?.into_iter().map(|page| (page, "schema")).collect();
+    made.push((settings(), "reference"));
+    if let Some(binary) = commands_page::fresh_binary(tree) {
+        made.push((
+            Page { file: commands_page::FILE, text: commands_page::render(tree, &binary)? },
+            "reference",
+        ));
+    }
     Ok(made
+        .iter()
         .filter(|(page, _)| {
             !fs::read_to_string(tree.path(page.file)).is_ok_and(|text| text == page.text)
         })

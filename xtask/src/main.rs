@@ -5,6 +5,8 @@ mod generate;
 mod tidy;
 mod tree;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -37,19 +39,38 @@ enum Chore {
     },
 }
 
-fn main() -> Result<()> {
-    let text = match Arguments::parse().chore {
-        Chore::Tidy => tidy::report(&Tree::here()?)?,
-        Chore::Schema => generate::write(&Tree::here()?, &generate::schemas()?)?,
-        Chore::Reference => generate::write(&Tree::here()?, &generate::pages())?,
-        Chore::Bench(options) => bench::run(&options)?,
-        Chore::Measure { words } => bench::measure_here(&words)?,
-    };
-    say(&text);
-    Ok(())
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(text) => {
+            say(&text);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<String> {
+    match chore {
+        Chore::Tidy => tidy::report(&Tree::here()?),
+        Chore::Schema => generate::write(&Tree::here()?, &generate::schemas()?),
+        Chore::Reference => {
+            let tree = Tree::here()?;
+            generate::write(&tree, &generate::pages(&tree)?)
+        }
+        Chore::Bench(options) => bench::run(&options),
+        Chore::Measure { words } => bench::measure_here(&words),
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the one place where chores speak")]
 fn say(text: &str) {
     println!("{text}");
+}
+
+#[expect(clippy::print_stderr, reason = "the one place where chores complain")]
+fn complain(text: &str) {
+    eprintln!("{text}");
 }

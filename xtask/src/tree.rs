@@ -47,18 +47,36 @@ impl Tree {
 
     /// Every package that is built on this machine, as lines `NAME vVERSION ...|LICENCE`.
     pub(crate) fn dependencies(&self) -> Result<String> {
+        let edges = ["--edges", "normal,build,dev"];
+        self.cargo(
+            &[&["tree", "--workspace"], &edges[..], &["--prefix", "none", "--format", "{p}|{l}"]]
+                .concat(),
+        )
+    }
+
+    /// Builds `loon`, with the features the whole workspace asks for.
+    pub(crate) fn build(&self) -> Result<()> {
+        self.cargo(&["build", "--quiet", "--workspace", "--bin", "loon"]).map(drop)
+    }
+
+    /// Where [`Self::build`] and the tests leave `loon`.
+    pub(crate) fn binary(&self) -> PathBuf {
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.path("target"), PathBuf::from);
+        target.join("debug/loon")
+    }
+
+    /// What a program prints, on lines of at most 100 columns.
+    pub(crate) fn ask(&self, program: &Path, words: &[String]) -> Result<String> {
+        run(command(&program.to_string_lossy())
+            .args(words)
+            .env("COLUMNS", "100")
+            .current_dir(&self.root))
+    }
+
+    fn cargo(&self, words: &[&str]) -> Result<String> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let arguments = [
-            "tree",
-            "--workspace",
-            "--edges",
-            "normal,build,dev",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}|{l}",
-        ];
-        run(command(&cargo).args(arguments).current_dir(&self.root))
+        run(command(&cargo).args(words).current_dir(&self.root))
     }
 }
 

@@ -148,7 +148,12 @@ impl Terminal {
             return Ok(false);
         }
         let mut bytes = [0; 1 << 13];
-        let count = self.pty.read(&mut bytes).context("the program left the terminal")?;
+        let count = self.pty.read(&mut bytes).with_context(|| {
+            format!(
+                "the program left the terminal, which shows:\n{}",
+                self.parser.screen().contents()
+            )
+        })?;
         self.parser.process(&bytes[..count]);
         self.reply(&bytes[..count])?;
         Ok(true)
