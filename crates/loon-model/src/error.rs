@@ -266,15 +266,20 @@ fn without_words(status: Option<u16>, body: &str) -> String {
         Some(status) => format!("HTTP status {status}"),
         None => "an error".to_owned(),
     };
+    let what = if is_page(body) { page(body) } else { "no explanation".to_owned() };
     let hint = match status.as_str() {
         "HTTP status 404" => "; `base_url` must end in the version segment, such as /v1",
         "HTTP status 405" => "; `base_url` or `kind` may be wrong for this server",
         _ => "",
     };
+    format!("the server answered with {status} and {what}{hint}")
+}
+
+/// A web page by its title.
+pub(crate) fn page(body: &str) -> String {
     match title(body) {
-        Some(title) => format!("the server answered with {status} and a web page: {title}{hint}"),
-        None if is_page(body) => format!("the server answered with {status} and a web page{hint}"),
-        None => format!("the server answered with {status} and no explanation{hint}"),
+        Some(title) => format!("a web page: {title}"),
+        None => "a web page".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use loon_kernel::port::{EffectContext, Progress};
 
 use crate::error;
 use crate::http::{self, Server};
-use crate::sse::{self, Flow};
+use crate::sse::{self, Flow, SseError};
 use crate::wire::{Decoder, Fault, Format, Target};
 
 /// Most bytes of an answer that comes as one JSON body.
@@ -123,12 +123,14 @@ impl Intake {
                 events.finish(|event| take_event(&mut *self.decoder, event))?;
             }
             Body::Whole(body) => {
-                let body = String::from_utf8_lossy(body);
-                match body.as_bytes() {
-                    [b'{', ..] => self.decoder.body(&body)?,
-                    [b'[', ..] => return Err(Fault::Server(body.into_owned())),
-                    _ => return Err(Fault::NoAnswer(error::from_body(&body).message)),
+                if body.starts_with(b"<") {
+                    return Err(Fault::Page(error::page(&String::from_utf8_lossy(body))));
                 }
+                let body = std::str::from_utf8(body).map_err(|_| SseError::NotUtf8)?;
+                if body.starts_with('[') {
+                    return Err(Fault::Server(body.to_owned()));
+                }
+                self.decoder.body(body)?;
             }
         }
         self.decoder.finish()

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Text that is borrowed from its message wherever it has no escapes. Also reads null (as empty)
-/// and a list of text parts (joined).
+/// Text that is borrowed from its message wherever it has no escapes. Also reads null (as empty), a
+/// part (its text), a list of those (joined) and a whole number (some ids are one).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -26,7 +26,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text, null or a list of text parts")
+        f.write_str("text, null or text parts")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -45,51 +45,32 @@ impl<'de> Visitor<'de> for TextVisitor {
         Ok(Cow::Borrowed(""))
     }
 
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
         let mut joined = String::new();
-        while let Some(part) = parts.next_element::<Part>()? {
-            joined.push_str(&part.0);
+        while let Some(Text(part)) = parts.next_element()? {
+            joined.push_str(&part);
         }
         Ok(Cow::Owned(joined))
     }
-}
 
-/// One part of a list of text parts; parts of other types are empty.
-struct Part(String);
-
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PartVisitor;
-
-        impl<'de> Visitor<'de> for PartVisitor {
-            type Value = Part;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text part")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Part, E> {
-                Ok(Part(text.to_owned()))
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Part, E> {
-                Ok(Part(String::new()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
-                let mut text = String::new();
-                while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-                    if key == "text" {
-                        text = map.next_value::<Text<'_>>()?.0.into_owned();
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(Part(text))
+    fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Self::Value, A::Error> {
+        let mut text = Cow::Borrowed("");
+        while let Some(Text(key)) = part.next_key()? {
+            if key == "text" {
+                Text(text) = part.next_value()?;
+            } else {
+                part.next_value::<IgnoredAny>()?;
             }
         }
-
-        deserializer.deserialize_any(PartVisitor)
+        Ok(text)
     }
 }
 
@@ -143,7 +124,9 @@ mod tests {
             read(r#"[{"type":"text","text":"a"},null,{"type":"image"},"b",{"text":"c","x":[1]}]"#),
             "abc"
         );
-        assert!(serde_json::from_str::<Text<'_>>("5").is_err());
+        assert_eq!(read(r#"{"type":"text","text":"a"}"#), "a");
+        assert_eq!(read("5"), "5");
+        assert!(serde_json::from_str::<Text<'_>>("true").is_err());
     }
 
     #[test]

@@ -133,6 +133,7 @@ struct Inner {
     name: String,
     kind: ProviderKind,
     reach: Reach,
+    /// What errors must not show.
     secrets: Vec<SecretString>,
 }
 
@@ -159,8 +160,7 @@ impl Provider {
                     |source| ProviderError::Script { provider: config.name.clone(), source },
                 )?)),
             };
-        let secrets = config.api_key.into_iter();
-        let secrets = secrets.chain(config.headers.into_iter().map(|(_, value)| value)).collect();
+        let secrets = secrets(&config);
         Ok(Self { inner: Arc::new(Inner { name: config.name, kind: config.kind, reach, secrets }) })
     }
 
@@ -205,8 +205,7 @@ impl Provider {
     fn masked(&self, mut error: ModelError) -> ModelError {
         for secret in &self.inner.secrets {
             let secret = secret.expose_secret();
-            // A secret this short would mask letters of ordinary words.
-            if secret.len() >= 4 && error.message.contains(secret) {
+            if error.message.contains(secret) {
                 error.message = error.message.replace(secret, "[secret]");
             }
         }
@@ -257,6 +256,19 @@ impl Model for ProvidedModel {
     ) -> BoxFuture<'a, Result<Answer, ModelError>> {
         Box::pin(self.ask(request, cx))
     }
+}
+
+/// The key and the values of all headers, and what follows a scheme such as `Bearer` in one. Values
+/// so short that they are part of ordinary words are no secrets.
+fn secrets(config: &ProviderConfig) -> Vec<SecretString> {
+    let values = config.api_key.iter().chain(config.headers.iter().map(|(_, value)| value));
+    values
+        .map(|value| value.expose_secret().trim())
+        .flat_map(|value| [Some(value), value.split_once(' ').map(|(_, rest)| rest.trim())])
+        .flatten()
+        .filter(|value| value.len() >= 4)
+        .map(SecretString::from)
+        .collect()
 }
 
 fn base_url(config: &ProviderConfig) -> Result<Url, ProviderError> {

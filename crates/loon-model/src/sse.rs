@@ -37,8 +37,8 @@ pub enum SseError {
     /// One event is larger than [`MAX_EVENT_BYTES`].
     #[error("an event of the stream is larger than {} MiB", MAX_EVENT_BYTES >> 20)]
     TooLarge,
-    /// An event is not UTF-8.
-    #[error("an event of the stream is not valid UTF-8")]
+    /// The bytes are not UTF-8.
+    #[error("the answer is not valid UTF-8")]
     NotUtf8,
     /// The bytes end inside an event.
     #[error("the stream ended inside an event")]

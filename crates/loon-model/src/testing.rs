@@ -1,6 +1,8 @@
 //! What the tests of this crate share: recorded answers, decoding without a connection, and a short
 //! form of answers to compare.
 
+pub(crate) mod server;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;

@@ -106,9 +106,9 @@ pub(crate) enum Fault {
     /// No end mark came.
     #[error("the answer ended without its end mark ({0})")]
     Unfinished(&'static str),
-    /// A body that is neither a stream nor the JSON of an answer; what it is.
-    #[error("{0}")]
-    NoAnswer(String),
+    /// A web page, such as a proxy shows; what it is.
+    #[error("the server answered with {0}")]
+    Page(String),
     /// More than an answer may hold.
     #[error("the answer is larger than any answer may be")]
     TooLarge,

@@ -3,6 +3,7 @@
 use loon_api::ModelErrorKind;
 
 use super::*;
+use crate::testing::server::{Fake, Then, reply};
 
 fn ids(body: &str) -> Vec<String> {
     read_list(body.as_bytes()).unwrap().into_iter().map(|model| model.id).collect()
@@ -49,4 +50,41 @@ fn what_is_no_list_is_an_error() {
     assert_eq!(kind("<html>"), ModelErrorKind::Protocol);
     assert_eq!(kind("{}"), ModelErrorKind::Protocol);
     assert_eq!(kind(r#"{"error":{"message":"x","code":503}}"#), ModelErrorKind::Overloaded);
+}
+
+fn port(base_url: &str) -> u16 {
+    Url::parse(base_url).unwrap().port().unwrap()
+}
+
+#[tokio::test]
+async fn a_server_on_this_machine_is_found_with_its_models() {
+    let fake = Fake::start(vec![(String::new(), Then::Close)]).await;
+    assert_eq!(probe("vLLM", port(&fake.base_url)).await, None);
+    let list = r#"{"data":[{"id":"a","max_model_len":4096}]}"#;
+    // The first connection only knocks.
+    let fake = Fake::start(vec![(reply("200 OK", "", list), Then::Keep)]).await;
+    assert_eq!(
+        probe("vLLM", port(&fake.base_url)).await,
+        Some(LocalServer {
+            name: "vLLM",
+            base_url: fake.base_url.clone(),
+            models: vec![RemoteModel {
+                id: "a".into(),
+                context_tokens: Some(4096),
+                max_output_tokens: None,
+            }],
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_model_server_is_passed_over() {
+    let page = Fake::start(vec![(reply("200 OK", "", "<html></html>"), Then::Keep)]).await;
+    assert_eq!(probe("llama.cpp", port(&page.base_url)).await, None);
+    let silent = Fake::start(vec![(String::new(), Then::Hang)]).await;
+    assert_eq!(probe("llama.cpp", port(&silent.base_url)).await, None);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = listener.local_addr().unwrap().port();
+    drop(listener);
+    assert_eq!(probe("llama.cpp", free).await, None);
 }

@@ -238,7 +238,12 @@ fn what_is_no_stream_is_told_as_what_it_is() {
     assert_eq!(shown(r#" [{"error":{"code":503,"message":"busy"}}]"#), "Overloaded: busy");
     assert_eq!(
         shown("<html><title>Log in</title></html>"),
-        "Protocol: the server answered with an error and a web page: Log in"
+        "Protocol: the server answered with a web page: Log in"
+    );
+    let latin = b"{\"choices\":[{\"message\":{\"content\":\"\xE9\"},\"finish_reason\":\"stop\"}]}";
+    assert_eq!(
+        crate::testing::shown(&decode_whole(Format::Chat, latin)),
+        "Protocol: the answer is not valid UTF-8"
     );
     for nothing in ["", "\r\n\r\n", ": ping\n\n", "data: [DONE]\n\n", "{}", "hello\n"] {
         assert!(shown(nothing).starts_with("Protocol: the answer ended without"), "{nothing}");

@@ -1,110 +1,14 @@
 //! Providers over real connections on this machine.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use loon_api::{AnswerPart, ModelErrorKind, StopReason};
 use loon_kernel::port::Progress;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::net::TcpListener;
 
 use super::*;
+use crate::testing::server::{EVENTS, Fake, Then, chunk, reply};
 use crate::testing::{context, request, stream, user};
-
-/// What a server does with a connection once it has answered.
-#[derive(Clone, Copy, PartialEq)]
-enum Then {
-    Keep,
-    Close,
-    Hang,
-}
-
-/// A request as it came in, under the number of its connection.
-#[derive(Clone, Debug)]
-struct Asked {
-    connection: usize,
-    head: String,
-    body: String,
-}
-
-/// A server that gives these answers, one a request, whatever is asked.
-struct Fake {
-    base_url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    /// Completes once a connection that hangs was closed from the other side.
-    left: oneshot::Receiver<()>,
-}
-
-impl Fake {
-    async fn start(replies: Vec<(String, Then)>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (leaving, left) = oneshot::channel();
-        let log = asked.clone();
-        tokio::spawn(async move {
-            let mut replies = replies.into_iter();
-            for connection in 1.. {
-                let (mut socket, _) = listener.accept().await.unwrap();
-                while let Some((head, body)) = read_request(&mut socket).await {
-                    log.lock().unwrap().push(Asked { connection, head, body });
-                    let (reply, then) = replies.next().unwrap();
-                    socket.write_all(reply.as_bytes()).await.unwrap();
-                    match then {
-                        Then::Keep => {}
-                        Then::Close => break,
-                        Then::Hang => {
-                            assert!(read_request(&mut socket).await.is_none());
-                            let _ = leaving.send(());
-                            return;
-                        }
-                    }
-                }
-            }
-        });
-        Self { base_url, asked, left }
-    }
-
-    fn config(&self, kind: ProviderKind) -> ProviderConfig {
-        ProviderConfig { base_url: Some(self.base_url.clone()), ..ProviderConfig::new("lab", kind) }
-    }
-
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
-    }
-}
-
-async fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
-    let mut bytes = Vec::new();
-    loop {
-        if let Some(end) = bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length: "))
-                .map_or(0, |length| length.parse().unwrap());
-            if bytes.len() >= end + 4 + length {
-                return Some((head, String::from_utf8(bytes[end + 4..].to_vec()).unwrap()));
-            }
-        }
-        if socket.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    }
-}
-
-fn reply(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
-}
-
-const EVENTS: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-
-/// The chunk of a chunked body.
-fn chunk(body: &str) -> String {
-    format!("{:x}\r\n{body}\r\n", body.len())
-}
 
 fn hello() -> String {
     let events = stream(&[
@@ -189,7 +93,7 @@ async fn keys_are_masked_where_a_server_repeats_them() {
     let fake = Fake::start(vec![(reply("401 X", "", body), Then::Close)]).await;
     let mut config = fake.config(ProviderKind::OpenaiChat);
     config.api_key = Some("sk-secret-1".into());
-    config.headers = vec![("x-team".into(), "team-secret-2".into())];
+    config.headers = vec![("x-team".into(), "Basic team-secret-2".into())];
     let provider = Provider::new(config.clone()).unwrap();
     for shown in [format!("{config:?}"), format!("{provider:?}")] {
         assert!(!shown.contains("secret-"), "{shown}");
