@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::Workspace;
 use crate::edit::{changed, nothing_written};
 use crate::native::{NativeTool, blocking};
+use crate::nearby;
 use crate::write_path::{
     Described, Document, Knowledge, Planned, WriteError, commit, load, preview, vacant,
 };
@@ -57,23 +58,21 @@ impl ApplyPatch {
         match problems.as_slice() {
             [] => Ok(planned),
             [one] => Err(one.clone()),
-            many => {
-                Err(format!("The patch has {} problems:\n- {}", many.len(), many.join("\n- ")))
-            }
+            many => Err(format!("The patch has {} problems:\n- {}", many.len(), many.join("\n- "))),
         }
     }
 
     fn plan_file(&self, file: &FilePatch) -> Result<Planned, Vec<String>> {
-        let path = self.workspace.resolve(&file.path);
-        let one = |error: WriteError| vec![error.to_string()];
+        let path = nearby::locate(&self.workspace, &file.path);
         self.reject_link(file)?;
         match &file.action {
             Action::Add { content } => {
-                vacant(&self.workspace, &path).map_err(one)?;
+                vacant(&self.workspace, &path).map_err(|error| vec![error.to_string()])?;
                 Ok(Planned::Create { path, content: content.clone().into_bytes() })
             }
             Action::Delete => {
-                let base = load(&self.workspace, &path, Knowledge::Proven).map_err(one)?;
+                let base = load(&self.workspace, &path, Knowledge::Proven)
+                    .map_err(|error| vec![self.explain(&error, &path)])?;
                 Ok(Planned::Delete { path, base })
             }
             Action::Update { move_to, hunks } => self.plan_update(path, move_to.as_deref(), hunks),
@@ -88,7 +87,7 @@ impl ApplyPatch {
         if stays || !written.is_symlink() {
             return Ok(());
         }
-        let target = self.workspace.display(&self.workspace.resolve(&file.path));
+        let target = self.workspace.display(&nearby::locate(&self.workspace, &file.path));
         Err(vec![format!("{} is a link to {target}; name the file itself.", file.path)])
     }
 
@@ -99,14 +98,14 @@ impl ApplyPatch {
         hunks: &[Hunk],
     ) -> Result<Planned, Vec<String>> {
         let mut problems = Vec::new();
-        let target = move_to.map(|to| self.workspace.resolve(to)).filter(|to| *to != path);
+        let target = move_to.map(|to| nearby::locate(&self.workspace, to)).filter(|to| *to != path);
         if let Some(target) = &target
             && let Err(error) = vacant(&self.workspace, target)
         {
             problems.push(error.to_string());
         }
         let changed = load(&self.workspace, &path, Knowledge::Proven)
-            .map_err(|error| vec![error.to_string()])
+            .map_err(|error| vec![self.explain(&error, &path)])
             .and_then(|base| {
                 let content = self.changed(&path, base.clone(), hunks)?;
                 Ok((base, content))
@@ -129,17 +128,27 @@ impl ApplyPatch {
         let document = Document::decode(base);
         let shown = self.workspace.display(path);
         let splices = locate::splices(&document, hunks).map_err(|problems| {
-            problems.iter().map(|problem| sentence(&format!("{shown}: {problem}"))).collect::<Vec<_>>()
+            problems
+                .iter()
+                .map(|problem| sentence(&format!("{shown}: {problem}")))
+                .collect::<Vec<_>>()
         })?;
         document
             .splice(&splices)
             .map_err(|source| vec![WriteError::Text { path: shown, source }.to_string()])
     }
 
+    fn explain(&self, error: &WriteError, path: &Path) -> String {
+        match error {
+            WriteError::Missing { .. } => nearby::missing(&self.workspace, path),
+            error => error.to_string(),
+        }
+    }
+
     fn reject_twice(&self, patch: &Patch, problems: &mut Vec<String>) {
         let mut seen = std::collections::BTreeSet::new();
         for path in patch.files.iter().flat_map(touched) {
-            let path = self.workspace.resolve(path);
+            let path = nearby::locate(&self.workspace, path);
             if !seen.insert(path.clone()) {
                 let path = self.workspace.display(&path);
                 problems.push(WriteError::Twice { path }.to_string());
@@ -194,7 +203,7 @@ impl NativeTool for ApplyPatch {
         let paths: Vec<_> = merged(patch)
             .files
             .iter()
-            .map(|file| self.workspace.display(&self.workspace.resolve(&file.path)))
+            .map(|file| self.workspace.display(&nearby::locate(&self.workspace, &file.path)))
             .collect();
         paths.join(", ")
     }
@@ -204,12 +213,12 @@ impl NativeTool for ApplyPatch {
         let mut subjects = Vec::new();
         for file in &patch.files {
             if !matches!(file.action, Action::Add { .. }) {
-                let path = self.workspace.resolve(&file.path);
+                let path = nearby::locate(&self.workspace, &file.path);
                 subjects.push(Subject::Path { access: PathAccess::Read, path });
             }
             subjects.extend(touched(file).map(|path| Subject::Path {
                 access: PathAccess::Write,
-                path: self.workspace.resolve(path),
+                path: nearby::locate(&self.workspace, path),
             }));
         }
         Ok(subjects)

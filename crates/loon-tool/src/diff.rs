@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
+use crate::text::visible;
 use crate::write_path::{Document, Ending};
 
 /// Lines of context around a change.
@@ -38,8 +39,7 @@ impl LineDiff {
         let (old, new) = (byte_lines(before), byte_lines(after));
         let deadline = Some(Instant::now() + PATIENCE);
         let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline);
-        let mut diff =
-            Self { added: 0, removed: 0, hunks: String::new(), changed: Vec::new() };
+        let mut diff = Self { added: 0, removed: 0, hunks: String::new(), changed: Vec::new() };
         for op in &ops {
             if !matches!(op, DiffOp::Equal { .. }) {
                 diff.removed += op.old_range().len() as u32;
@@ -89,26 +89,15 @@ impl LineDiff {
 
 /// Appends one line of a document, counted from 0, under its number.
 pub(crate) fn numbered(out: &mut String, document: &Document, line: usize) {
-    let _ = writeln!(out, "{:>6}\t{}", line + 1, shown(content(document, line)));
+    let _ = writeln!(out, "{}\t{}", line + 1, shown(content(document, line)));
 }
 
-/// A line as it may be shown: control characters other than tab as their pictures, cut at a bound.
+/// A line as it may be shown: without control characters other than tab, cut at a bound.
 pub(crate) fn shown(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for (index, ch) in line.chars().enumerate() {
-        if index == MAX_LINE_CHARS {
-            out.push('…');
-            break;
-        }
-        out.push(match ch {
-            '\t' => '\t',
-            '\u{7F}' => '\u{2421}',
-            ..='\u{1F}' => char::from_u32(0x2400 + u32::from(ch)).unwrap_or('\u{FFFD}'),
-            _ if ch.is_control() => '\u{FFFD}',
-            _ => ch,
-        });
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        Some((end, _)) => format!("{}…", visible(&line[..end])),
+        None => visible(line).into_owned(),
     }
-    out
 }
 
 fn content(document: &Document, line: usize) -> &str {
@@ -138,9 +127,9 @@ fn hunks(before: &Document, after: &Document, ops: Vec<DiffOp>) -> String {
             DiffOp::Equal { .. } => vec![(' ', before, op.old_range())],
             _ => vec![('-', before, op.old_range()), ('+', after, op.new_range())],
         });
-        for (sign, document, line) in sides.flat_map(|(sign, document, range)| {
-            range.map(move |line| (sign, document, line))
-        }) {
+        for (sign, document, line) in
+            sides.flat_map(|(sign, document, range)| range.map(move |line| (sign, document, line)))
+        {
             if lines == MAX_DIFF_LINES {
                 left_out += 1;
                 continue;
@@ -186,7 +175,7 @@ mod tests {
             "--- a/x\n+++ b/x\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n-f\n\\ No newline at end of file\n\
              +E\n+f\n"
         );
-        assert_eq!(diff.excerpt(&after), "     4\td\n     5\tE\n     6\tf\n");
+        assert_eq!(diff.excerpt(&after), "4\td\n5\tE\n6\tf\n");
     }
 
     #[test]
@@ -208,7 +197,9 @@ mod tests {
         let (diff, _) = diff("", &long);
         assert_eq!(diff.added as usize, MAX_DIFF_LINES + 7);
         assert!(diff.hunks.ends_with("+line\n... 7 more lines of this diff are not shown\n"));
-        assert!(diff.unified(None, Some("new")).starts_with("--- /dev/null\n+++ b/new\n@@ -0,0 +1,"));
+        assert!(
+            diff.unified(None, Some("new")).starts_with("--- /dev/null\n+++ b/new\n@@ -0,0 +1,")
+        );
     }
 
     #[test]
@@ -220,9 +211,6 @@ mod tests {
     #[test]
     fn places_apart_are_shown_apart() {
         let (diff, after) = diff("1\n2\n3\n4\n5\n6\n7\n8\n", "1\nX\n3\n4\n5\n6\n8\n");
-        assert_eq!(
-            diff.excerpt(&after),
-            "     1\t1\n     2\tX\n     3\t3\n...\n     6\t6\n     7\t8\n"
-        );
+        assert_eq!(diff.excerpt(&after), "1\t1\n2\tX\n3\t3\n...\n6\t6\n7\t8\n");
     }
 }

@@ -11,12 +11,13 @@ use loon_kernel::{EffectContext, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::Workspace;
 use crate::native::{NativeTool, blocking};
+use crate::nearby;
 use crate::write_path::{
     Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load, preview,
     vacant,
 };
-use crate::Workspace;
 use matcher::{Hit, Tier, find};
 
 /// Replaces text in one file, byte for byte.
@@ -73,7 +74,7 @@ impl Edit {
 
     fn plan(&self, args: &EditArgs) -> Result<Plan, String> {
         let replaces = replaces(args)?;
-        let path = self.workspace.resolve(&args.path);
+        let path = nearby::locate(&self.workspace, &args.path);
         if let [Replacement { old, new, .. }] = replaces.as_slice()
             && old.is_empty()
             && vacant(&self.workspace, &path).is_ok()
@@ -82,7 +83,7 @@ impl Edit {
             return Ok(Plan { planned, replacements: 1, notes: Vec::new() });
         }
         let base = load(&self.workspace, &path, Knowledge::Read).map_err(|error| match error {
-            WriteError::Missing { .. } => format!("{error} Use write to make a new file."),
+            WriteError::Missing { .. } => nearby::missing(&self.workspace, &path),
             error => error.to_string(),
         })?;
         let mut plan = Plan {
@@ -127,9 +128,11 @@ fn replace_in(bytes: Vec<u8>, replace: &Replacement, plan: &mut Plan) -> Result<
     let document = Document::decode(bytes);
     let (old, new) = in_view(&document, replace);
     if old.is_empty() {
-        return Err("`old` is empty, but the file exists. Put the text at the place you mean into \
+        return Err(
+            "`old` is empty, but the file exists. Put the text at the place you mean into \
                     `old`, or use write to replace the whole file."
-            .to_owned());
+                .to_owned(),
+        );
     }
     if old == new {
         return Err("`old` and `new` are the same; there is nothing to change.".to_owned());
@@ -242,12 +245,12 @@ impl NativeTool for Edit {
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &EditArgs) -> String {
-        self.workspace.display(&self.workspace.resolve(&args.path))
+        self.workspace.display(&nearby::locate(&self.workspace, &args.path))
     }
 
     fn subjects(&self, args: &EditArgs) -> Result<Vec<Subject>, String> {
         replaces(args)?;
-        let path = self.workspace.resolve(&args.path);
+        let path = nearby::locate(&self.workspace, &args.path);
         Ok([PathAccess::Read, PathAccess::Write]
             .map(|access| Subject::Path { access, path: path.clone() })
             .to_vec())

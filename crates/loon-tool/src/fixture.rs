@@ -75,24 +75,23 @@ impl Fixture {
         let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
+}
 
-    pub(crate) fn run<T: NativeTool>(&self, tool: &T, arguments: Value) -> ToolOutput {
-        self.run_under(tool, arguments, &CancellationToken::new())
-    }
+pub(crate) fn run<T: NativeTool>(tool: &T, arguments: Value) -> ToolOutput {
+    run_under(tool, arguments, &CancellationToken::new())
+}
 
-    pub(crate) fn run_under<T: NativeTool>(
-        &self,
-        tool: &T,
-        arguments: Value,
-        cancel: &CancellationToken,
-    ) -> ToolOutput {
-        let arguments = serde_json::from_value(arguments).unwrap();
-        let (progress, _told) = mpsc::channel(8);
-        let cx = EffectContext { cancel: cancel.clone(), progress };
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(tool.run(arguments, &cx))
-    }
+pub(crate) fn run_under<T: NativeTool>(
+    tool: &T,
+    arguments: Value,
+    cancel: &CancellationToken,
+) -> ToolOutput {
+    let arguments = serde_json::from_value(arguments).unwrap();
+    let (progress, _told) = mpsc::channel(8);
+    let cx = EffectContext { cancel: cancel.clone(), progress };
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(tool.run(arguments, &cx))
 }

@@ -38,11 +38,7 @@ pub trait NativeTool: Send + Sync + 'static {
     }
 
     /// Makes the call.
-    fn run(
-        &self,
-        args: Self::Args,
-        cx: &EffectContext,
-    ) -> impl Future<Output = ToolOutput> + Send;
+    fn run(&self, args: Self::Args, cx: &EffectContext) -> impl Future<Output = ToolOutput> + Send;
 }
 
 /// Runs work that blocks (files, folders) beside the runtime's own threads.
@@ -75,8 +71,21 @@ fn parse<T: NativeTool>(arguments: &Value) -> Result<T::Args, String> {
     if let Value::String(raw) = arguments {
         return Err(format!("The arguments of {} are not valid JSON: {raw}", T::NAME));
     }
-    serde_json::from_value(arguments.clone())
+    serde_json::from_value(without_nulls(arguments.clone()))
         .map_err(|error| format!("Wrong arguments for {}: {error}.", T::NAME))
+}
+
+/// Some models fill every optional member with null; that is the same as leaving it out.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .filter(|(_, member)| !member.is_null())
+            .map(|(name, member)| (name, without_nulls(member)))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
 }
 
 impl<T: NativeTool> Tool for Native<T> {
@@ -161,5 +170,59 @@ fn slim(schema: &mut Value) {
     }
     if let Some(items) = map.get_mut("items") {
         slim(items);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Arguments of all the shapes that tools use.
+    #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
+    struct Args {
+        /// Where.
+        path: String,
+        /// How many.
+        limit: Option<u32>,
+        #[serde(default)]
+        deep: bool,
+        parts: Option<Vec<Part>>,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
+    struct Part {
+        name: Option<String>,
+    }
+
+    #[test]
+    fn the_schema_holds_only_what_tells_the_model_something() {
+        assert_eq!(
+            parameters::<Args>(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {"description": "Where.", "type": "string"},
+                    "limit": {"description": "How many.", "type": "integer"},
+                    "deep": {"type": "boolean"},
+                    "parts": {
+                        "type": "array",
+                        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+                    },
+                },
+                "required": ["path"],
+            })
+        );
+    }
+
+    #[test]
+    fn null_members_are_left_out() {
+        let arguments = without_nulls(json!({
+            "path": "a", "limit": null, "deep": null, "parts": [{"name": null}],
+        }));
+        let args: Args = serde_json::from_value(arguments).unwrap();
+        let parts = Some(vec![Part { name: None }]);
+        assert_eq!(args, Args { path: "a".into(), limit: None, deep: false, parts });
     }
 }

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
 
+use crate::text::visible_line;
+
 /// The folder a session works in. Shared by all its tools.
 #[derive(Debug)]
 pub struct Workspace {
@@ -72,12 +74,13 @@ impl Workspace {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A path as shown: relative to the root if inside, else absolute.
+    /// A path as shown: relative to the root if inside, else absolute; one line without control
+    /// characters.
     pub fn display(&self, path: &Path) -> String {
         match path.strip_prefix(&self.root) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
-            Ok(inside) => inside.to_string_lossy().into_owned(),
-            Err(_) => path.to_string_lossy().into_owned(),
+            Ok(inside) => visible_line(&inside.to_string_lossy()),
+            Err(_) => visible_line(&path.to_string_lossy()),
         }
     }
 }

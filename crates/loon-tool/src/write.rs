@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::Workspace;
 use crate::edit::{changed, nothing_written};
 use crate::native::{NativeTool, blocking};
+use crate::nearby;
 use crate::write_path::{
     Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit, load,
     preview,
@@ -33,7 +34,10 @@ pub(crate) struct WriteArgs {
 
 /// What a call would do, and what of the old file it keeps.
 enum Plan {
-    Change { planned: Planned, note: String },
+    Change {
+        planned: Planned,
+        note: String,
+    },
     /// The file has this content already.
     Same,
 }
@@ -44,7 +48,7 @@ impl Write {
     }
 
     fn plan(&self, args: &WriteArgs) -> Result<Plan, WriteError> {
-        let path = self.workspace.resolve(&args.path);
+        let path = nearby::locate(&self.workspace, &args.path);
         let base = match load(&self.workspace, &path, Knowledge::Read) {
             Err(WriteError::Missing { .. }) => {
                 let content = args.content.clone().into_bytes();
@@ -53,9 +57,8 @@ impl Write {
             }
             loaded => loaded?,
         };
-        let (content, note) = replace(base.clone(), &args.content).map_err(|source| {
-            WriteError::Text { path: self.workspace.display(&path), source }
-        })?;
+        let (content, note) = replace(base.clone(), &args.content)
+            .map_err(|source| WriteError::Text { path: self.workspace.display(&path), source })?;
         if content == base {
             return Ok(Plan::Same);
         }
@@ -92,7 +95,8 @@ fn replace(bytes: Vec<u8>, text: &str) -> Result<(Vec<u8>, String), SpliceError>
         [] => String::new(),
         kept => format!(" Kept the file's {}.", kept.join(", ")),
     };
-    let whole = Splice { span: 0..document.view().len(), old: document.view().to_owned(), new: text };
+    let whole =
+        Splice { span: 0..document.view().len(), old: document.view().to_owned(), new: text };
     match document.splice(std::slice::from_ref(&whole)) {
         Err(SpliceError::NotEncodable { encoding, .. }) => Ok((
             whole.new.into_bytes(),
@@ -111,11 +115,11 @@ impl NativeTool for Write {
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &WriteArgs) -> String {
-        self.workspace.display(&self.workspace.resolve(&args.path))
+        self.workspace.display(&nearby::locate(&self.workspace, &args.path))
     }
 
     fn subjects(&self, args: &WriteArgs) -> Result<Vec<Subject>, String> {
-        let path = self.workspace.resolve(&args.path);
+        let path = nearby::locate(&self.workspace, &args.path);
         Ok(vec![Subject::Path { access: PathAccess::Write, path }])
     }
 

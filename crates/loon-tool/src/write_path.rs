@@ -15,5 +15,5 @@ pub use commit::commit;
 pub use document::{Document, Ending};
 pub use encoding::Encoding;
 pub use error::WriteError;
-pub use plan::{Described, Knowledge, Planned, load, preview, vacant};
+pub use plan::{Described, Knowledge, MAX_TEXT_BYTES, Planned, load, preview, vacant};
 pub use splice::{Splice, SpliceError};

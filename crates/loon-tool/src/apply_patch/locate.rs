@@ -140,9 +140,8 @@ fn choose(
         _ => {}
     }
     if hits.iter().all(|hit| hit.tier == Tier::Exact) {
-        let at_hint = hits
-            .iter()
-            .find(|hit| Some(document.line_at(hit.span.start) + 1) == hunk.start);
+        let at_hint =
+            hits.iter().find(|hit| Some(document.line_at(hit.span.start) + 1) == hunk.start);
         let mut after = hits.iter().filter(|hit| hit.span.start >= cursor);
         let only_after = after.next().filter(|_| cursor > 0 && after.next().is_none());
         if let Some(hit) = at_hint.or(only_after) {

@@ -106,9 +106,9 @@ pub fn parse(text: &str) -> Result<Patch, ParseError> {
         Some(line) if line.trim_end() == "*** Begin Patch" => envelope::parse(&mut reader)?,
         Some(line) if unified::begins(line) => unified::parse(&mut reader)?,
         _ => {
-            return Err(reader.error(
-                "expected `*** Begin Patch`, or the `---` line of a unified diff",
-            ));
+            return Err(
+                reader.error("expected `*** Begin Patch`, or the `---` line of a unified diff")
+            );
         }
     };
     if patch.files.is_empty() {

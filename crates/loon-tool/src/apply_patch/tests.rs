@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::*;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, run};
 
 fn apply(fixture: &Fixture, patch: &str) -> ToolOutput {
-    fixture.run(&ApplyPatch::new(&fixture.workspace), json!({"patch": patch}))
+    run(&ApplyPatch::new(&fixture.workspace), json!({"patch": patch}))
 }
 
 fn envelope(body: &str) -> String {
@@ -35,14 +35,12 @@ fn refused(fixture: &Fixture, body: &str) -> String {
 fn a_patch_with_plain_newlines_keeps_crlf() {
     let fixture = Fixture::new();
     fixture.put("a", "eins\r\nzwei\r\ndrei\r\nvier\r\n");
-    let output =
-        done(&fixture, "*** Update File: a\n@@\n eins\n-zwei\n+ZWEI\n+und mehr\n drei\n");
+    let output = done(&fixture, "*** Update File: a\n@@\n eins\n-zwei\n+ZWEI\n+und mehr\n drei\n");
     assert_eq!(fixture.text("a"), "eins\r\nZWEI\r\nund mehr\r\ndrei\r\nvier\r\n");
     assert_eq!((output.changes[0].added, output.changes[0].removed), (2, 1));
     assert_eq!(
         output.result.text,
-        "The patch was applied.\na: updated, +2 -1 lines\n     1\teins\n     2\tZWEI\n     3\tund \
-         mehr\n     4\tdrei"
+        "The patch was applied.\na: updated, +2 -1 lines\n1\teins\n2\tZWEI\n3\tund mehr\n4\tdrei"
     );
 }
 
@@ -120,8 +118,7 @@ fn a_read_only_file_stops_the_whole_patch() {
 fn files_are_added_and_deleted() {
     let fixture = Fixture::new();
     fixture.put("gone", "bye\n");
-    let output =
-        done(&fixture, "*** Add File: d/new\n+one\n+\n+ two\n\n*** Delete File: gone\n");
+    let output = done(&fixture, "*** Add File: d/new\n+one\n+\n+ two\n\n*** Delete File: gone\n");
     assert_eq!(fixture.names(), ["d", "d/new"]);
     assert_eq!(fixture.text("d/new"), "one\n\n two\n");
     assert_eq!(fixture.snapshots().len(), 1);
@@ -209,7 +206,8 @@ fn subjects_name_every_path_the_patch_touches() {
     let tool = ApplyPatch::new(&fixture.workspace);
     let patch = envelope("*** Add File: a\n+x\n*** Update File: b\n*** Move to: ../c\n-x\n+y\n");
     let args = serde_json::from_value(json!({"patch": patch})).unwrap();
-    let subject = |access, path: &str| Subject::Path { access, path: fixture.workspace.resolve(path) };
+    let subject =
+        |access, path: &str| Subject::Path { access, path: fixture.workspace.resolve(path) };
     assert_eq!(
         tool.subjects(&args).unwrap(),
         [

@@ -266,14 +266,14 @@ impl Folded<'_, '_> {
         for index in 0..=last {
             let (line, piece) = (&*self.lines[at + index], &*self.pieces[index]);
             let open = !self.search.whole && index == last;
-            if is_blank(piece) {
+            if is_blank(self.search.pieces[index]) {
                 if (open && piece.is_empty()) || (!open && is_blank(line)) {
                     continue;
                 }
                 return None;
             }
-            let ((line_indent, line), (piece_indent, piece)) =
-                (split_indent(line), split_indent(piece));
+            let (line_indent, line) = line.split_at(indent_of(self.search.lines[at + index].text));
+            let (piece_indent, piece) = piece.split_at(indent_of(self.search.pieces[index]));
             let same = self.trim(line) == self.trim(piece);
             if !(same || open && line.starts_with(piece)) {
                 return None;
@@ -291,8 +291,9 @@ impl Folded<'_, '_> {
         let end = if piece.is_empty() {
             0
         } else {
-            let ((line_indent, line), (_, piece)) = (split_indent(line), split_indent(piece));
-            self.unfold(at + last, line_indent.len() + self.head(line, piece)?)?
+            let indent = indent_of(self.search.lines[at + last].text);
+            let piece = &piece[indent_of(self.search.pieces[last])..];
+            self.unfold(at + last, indent + self.head(&line[indent..], piece)?)?
         };
         Some(self.search.hit((at, 0), (at + last, end), self.tier, indent))
     }
@@ -333,8 +334,9 @@ fn relation(line: &str, wanted: &str) -> Option<Indent> {
         .or_else(|| wanted.strip_suffix(line).map(|less| Indent::Less(less.to_owned())))
 }
 
-fn split_indent(line: &str) -> (&str, &str) {
-    line.split_at(line.len() - line.trim_start_matches([' ', '\t']).len())
+/// Length of the indentation. It is the same after folding; what was folded to a blank is none.
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
 pub(super) fn is_blank(text: &str) -> bool {

@@ -19,6 +19,10 @@ const EXCERPT_CHARS: usize = 60;
 pub(crate) fn explain(text: &str, wanted: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted.lines().collect();
+    let mut filled = wanted.iter().filter(|line| !is_blank(line)).peekable();
+    if filled.peek().is_some() && filled.all(|line| has_number(line)) {
+        return "Its lines begin with line numbers: give the text of the lines alone.".to_owned();
+    }
     if let Some(reason) = blanks_only(&lines, &wanted) {
         return reason;
     }
@@ -28,12 +32,18 @@ pub(crate) fn explain(text: &str, wanted: &str) -> String {
     let mut out = String::from("The nearest text is:\n");
     let end = (at + wanted.len()).min(lines.len());
     for (index, line) in lines.iter().enumerate().take(end.min(at + MAX_LINES)).skip(at) {
-        let _ = writeln!(out, "{:>6}\t{}", index + 1, shown(line));
+        let _ = writeln!(out, "{}\t{}", index + 1, shown(line));
     }
     if let Some((index, line, asked)) = first_difference(&lines[at..], &wanted) {
         let _ = write!(out, "{}", difference(at + index, line, asked));
     }
     out
+}
+
+/// Whether a line begins as those do that tools number.
+fn has_number(line: &str) -> bool {
+    let rest = line.trim_start_matches(|ch: char| ch.is_ascii_digit());
+    rest.len() < line.len() && rest.starts_with('\t')
 }
 
 /// The first line of the window that is not the wanted one, by its index.
@@ -162,8 +172,13 @@ fn letter_pairs(line: &str) -> Pairs {
 
 /// Share of letter pairs that a line has in common with another, 0 to 1.
 fn likeness(pairs: &Pairs, line: &str) -> f64 {
-    let others = letter_pairs(line);
     let count = |pairs: &Pairs| pairs.values().sum::<u32>();
+    // Lines of very different length cannot be near; most are passed over here.
+    let (own, length) = (count(pairs) as usize + 1, line.trim().chars().count());
+    if own.min(length) * 3 + 3 < own.max(length) {
+        return 0.0;
+    }
+    let others = letter_pairs(line);
     let all = count(pairs) + count(&others);
     if all == 0 {
         return 0.0;

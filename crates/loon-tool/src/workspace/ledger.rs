@@ -53,10 +53,8 @@ impl Ledger {
             self.bytes += content.len();
             self.kept.push_back((path.to_owned(), content.len()));
         }
-        let seen = Seen {
-            hash: ContentHash::of(content),
-            content: keep.then(|| Arc::from(content)),
-        };
+        let seen =
+            Seen { hash: ContentHash::of(content), content: keep.then(|| Arc::from(content)) };
         self.seen.insert(path.to_owned(), seen);
     }
 

@@ -6,10 +6,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, run};
 
 fn write(fixture: &Fixture, arguments: Value) -> ToolOutput {
-    fixture.run(&Write::new(&fixture.workspace), arguments)
+    run(&Write::new(&fixture.workspace), arguments)
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! of them fails, those before it are undone from the bytes the plan was made on.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -38,13 +39,24 @@ pub fn commit(
             WriteError::from_io(source, "keep the former content in", path)
         })?;
     }
+    let linked = other_links(&steps);
     let mut transaction = Transaction::begin(workspace);
     let outcome = transaction.stage(&steps).and_then(|staged| transaction.apply(staged, cancel));
     if let Err(error) = outcome {
         return Err(transaction.roll_back(error));
     }
     transaction.sync_folders();
-    let described = planned.iter().flat_map(|planned| planned.describe(workspace)).collect();
+    let mut described: Vec<_> =
+        planned.iter().flat_map(|planned| planned.describe(workspace)).collect();
+    for (path, others) in linked {
+        let path = workspace.display(path);
+        if let Some(described) = described.iter_mut().find(|it| it.change.path == path) {
+            let _ = writeln!(
+                described.excerpt,
+                "{path} had {others} other hard links; they keep the former content."
+            );
+        }
+    }
     for step in &steps {
         match step.content {
             Some(content) => workspace.note_read(step.path, content),
@@ -231,7 +243,7 @@ impl<'a> Transaction<'a> {
     /// As [`Self::error`], for the folder of a new file: that something is missing or in the way
     /// there says nothing of the file itself.
     fn error_in_folder(&self, source: io::Error, path: &Path) -> WriteError {
-        let doing = "make the folder of";
+        let doing = "write beside";
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists => {
                 WriteError::Io { doing, path: self.workspace.display(path), source }
@@ -239,6 +251,15 @@ impl<'a> Transaction<'a> {
             _ => self.error(source, doing, path),
         }
     }
+}
+
+/// Files that get new content under one of several names, and the number of the other names.
+fn other_links<'a>(steps: &[Step<'a>]) -> Vec<(&'a Path, u64)> {
+    let modified = steps.iter().filter(|step| step.base.is_some() && step.content.is_some());
+    modified
+        .filter_map(|step| Some((step.path, fs::metadata(step.path).ok()?.nlink() - 1)))
+        .filter(|(_, others)| *others > 0)
+        .collect()
 }
 
 fn reject_twice(workspace: &Workspace, steps: &[Step<'_>]) -> Result<(), WriteError> {
@@ -339,3 +360,6 @@ fn write_beside(
     file.as_file().sync_all()?;
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,11 +18,11 @@ pub enum WriteError {
         path: String,
     },
     /// The file is not what the model saw, or not what the change was planned on.
-    #[error("{path} changed on disk since it was read. Read it again. {detail}")]
+    #[error("{path} changed on disk since it was read. Read it again.{detail}")]
     Changed {
         /// The file, as shown.
         path: String,
-        /// What differs.
+        /// What differs, to go behind a full stop; empty if it is not known.
         detail: String,
     },
     /// Nothing is there.
@@ -60,8 +60,10 @@ pub enum WriteError {
         path: String,
     },
     /// The operating system says no.
-    #[error("No right to write {path}: its folder does not allow it.")]
+    #[error("No right to {doing} {path}.")]
     NotPermitted {
+        /// What was tried.
+        doing: &'static str,
         /// The file, as shown.
         path: String,
     },
@@ -137,7 +139,7 @@ impl WriteError {
         match source.kind() {
             io::ErrorKind::NotFound => Self::Missing { path },
             io::ErrorKind::AlreadyExists => Self::Exists { path },
-            io::ErrorKind::PermissionDenied => Self::NotPermitted { path },
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { doing, path },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
             io::ErrorKind::NotADirectory => Self::NotAFolder { path },
             io::ErrorKind::IsADirectory => Self::NotAFile { path, what: "a folder" },

@@ -13,8 +13,8 @@ use crate::Workspace;
 use crate::diff::LineDiff;
 use crate::workspace::ContentHash;
 
-/// Bytes of a file that is edited as text.
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Larger files are neither loaded nor edited as text.
+pub const MAX_TEXT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// One planned change. Paths as [`Workspace::resolve`] gives them; `base` are the bytes on disk on
 /// which the plan was made.
@@ -157,8 +157,8 @@ pub fn load(
 ) -> Result<Vec<u8>, WriteError> {
     let metadata = check_file(workspace, path)?;
     let shown = || workspace.display(path);
-    if metadata.size() > MAX_FILE_BYTES {
-        let (size, limit) = (metadata.size(), MAX_FILE_BYTES);
+    if metadata.size() > MAX_TEXT_BYTES {
+        let (size, limit) = (metadata.size(), MAX_TEXT_BYTES);
         return Err(WriteError::TooLarge { path: shown(), size, limit });
     }
     let seen = workspace.read_state(path);
@@ -190,8 +190,9 @@ pub(super) fn changed_since(
 ) -> WriteError {
     let now = Document::decode(now);
     let diff = LineDiff::between(&Document::decode(was.to_vec()), &now);
-    WriteError::Changed {
-        path: workspace.display(path),
-        detail: format!("Lines that are different now:\n{}", diff.excerpt(&now)),
-    }
+    let detail = match diff.excerpt(&now) {
+        excerpt if excerpt.is_empty() => " It is empty now.".to_owned(),
+        excerpt => format!(" Lines that are different now:\n{excerpt}"),
+    };
+    WriteError::Changed { path: workspace.display(path), detail }
 }

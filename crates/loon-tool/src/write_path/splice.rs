@@ -131,7 +131,8 @@ impl<'a> Replacement<'a> {
             match source {
                 Some((line, true)) => {
                     let range = &self.file[line];
-                    let bytes = self.document.byte_at(range.start)..self.document.byte_at(range.end);
+                    let bytes =
+                        self.document.byte_at(range.start)..self.document.byte_at(range.end);
                     out.extend_from_slice(&self.document.bytes()[bytes]);
                 }
                 _ => self.write_new(piece, &mut marks, out)?,

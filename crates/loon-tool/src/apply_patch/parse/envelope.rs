@@ -140,11 +140,7 @@ fn read_header(hunk: &mut Hunk, header: &str) {
 }
 
 /// Ends a hunk and begins the next one at the reader's line.
-fn close(
-    reader: &Reader<'_>,
-    hunks: &mut Vec<Hunk>,
-    hunk: &mut Hunk,
-) -> Result<(), ParseError> {
+fn close(reader: &Reader<'_>, hunks: &mut Vec<Hunk>, hunk: &mut Hunk) -> Result<(), ParseError> {
     let done = std::mem::replace(hunk, Hunk { line: reader.number(), ..Hunk::default() });
     if done.lines.iter().all(|line| line.unsigned) {
         let problem = "this change has no lines".to_owned();

@@ -136,11 +136,28 @@ fn what_cannot_be_applied_is_refused() {
 /// Text with the words that mean something to the parser, often enough at the start of a line.
 fn patchish() -> impl Strategy<Value = String> {
     let word = prop_oneof![
-        Just("*** Begin Patch"), Just("*** End Patch"), Just("*** Add File: a"),
-        Just("*** Update File: b"), Just("*** Delete File: c"), Just("*** Move to: d"),
-        Just("*** End of File"), Just("@@"), Just("@@ -1,2 +3 @@"), Just("--- a/x"), Just("+++ b/x"),
-        Just("--- /dev/null"), Just("diff --git a/x b/x"), Just("rename from x"), Just("\\ No"),
-        Just("+"), Just("-"), Just(" "), Just(""), Just("\r"), Just("\u{e9}"), Just("x"),
+        Just("*** Begin Patch"),
+        Just("*** End Patch"),
+        Just("*** Add File: a"),
+        Just("*** Update File: b"),
+        Just("*** Delete File: c"),
+        Just("*** Move to: d"),
+        Just("*** End of File"),
+        Just("@@"),
+        Just("@@ -1,2 +3 @@"),
+        Just("--- a/x"),
+        Just("+++ b/x"),
+        Just("--- /dev/null"),
+        Just("diff --git a/x b/x"),
+        Just("rename from x"),
+        Just("\\ No"),
+        Just("+"),
+        Just("-"),
+        Just(" "),
+        Just(""),
+        Just("\r"),
+        Just("\u{e9}"),
+        Just("x"),
     ];
     prop::collection::vec(word, 0..24).prop_map(|words| words.join("\n"))
 }

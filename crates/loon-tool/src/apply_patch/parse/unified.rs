@@ -118,9 +118,7 @@ fn without_hunks(
         Some((_, path)) if extended.added => {
             Ok(FilePatch { line, path, action: Action::Add { content: String::new() } })
         }
-        Some((path, _)) if extended.deleted => {
-            Ok(FilePatch { line, path, action: Action::Delete })
-        }
+        Some((path, _)) if extended.deleted => Ok(FilePatch { line, path, action: Action::Delete }),
         _ => Err(reader.error("the file has no change of lines; modes are not changed")),
     }
 }

@@ -13,7 +13,10 @@ fn tiers_are_tried_in_order_and_the_first_with_hits_is_all() {
     let text = "\u{e9} \u{2014} x\ne\u{301} - x  \n";
     assert_eq!(found(text, "\u{e9} \u{2014} x"), [("\u{e9} \u{2014} x".into(), Tier::Exact)]);
     assert_eq!(found(text, "\u{e9} - x"), [("e\u{301} - x".into(), Tier::Normalisation)]);
-    assert_eq!(found(text, "e\u{301} \u{2014} x"), [("\u{e9} \u{2014} x".into(), Tier::Normalisation)]);
+    assert_eq!(
+        found(text, "e\u{301} \u{2014} x"),
+        [("\u{e9} \u{2014} x".into(), Tier::Normalisation)]
+    );
     let both = find(text, "\u{e9} \u{2013} x");
     assert_eq!(both.len(), 2);
     assert!(both.iter().all(|hit| hit.tier == Tier::Typography));
@@ -33,7 +36,10 @@ fn blanks_at_line_ends_may_differ_but_not_within() {
 #[test]
 fn a_match_never_cuts_a_character_from_its_marks() {
     // The mark would be left alone.
-    assert_eq!(found("re\u{301}s\u{2019}", "re\u{301}s'"), [("re\u{301}s\u{2019}".into(), Tier::Typography)]);
+    assert_eq!(
+        found("re\u{301}s\u{2019}", "re\u{301}s'"),
+        [("re\u{301}s\u{2019}".into(), Tier::Typography)]
+    );
     assert_eq!(found("e\u{301}\u{2019}", "e'"), []);
 }
 
@@ -48,11 +54,10 @@ fn indentation_may_differ_by_the_same_everywhere() {
     assert_eq!(less[0].indent.apply("  a\n"), None);
     assert_eq!(find("  x:\n     y\n", "x:\n    y\n"), []);
     assert_eq!(find("\tx:\n\t\ty\n", "    x:\n        y\n"), []);
-    assert_eq!(find("    x = 1;\n", "        x = 1"), [Hit {
-        span: 0..9,
-        tier: Tier::Indentation,
-        indent: Indent::Less("    ".into()),
-    }]);
+    assert_eq!(
+        find("    x = 1;\n", "        x = 1"),
+        [Hit { span: 0..9, tier: Tier::Indentation, indent: Indent::Less("    ".into()) }]
+    );
 }
 
 #[test]
@@ -74,8 +79,22 @@ fn whole_lines_take_their_newline_along() {
 
 fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "a", "b", " ", "  ", "\t", "\n", "\u{e9}", "e\u{301}", "\u{201c}", "\"", "-", "\u{2013}",
-        "\u{a0}", "\u{301}", "\u{ac00}", "\u{1f600}",
+        "a",
+        "b",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\u{e9}",
+        "e\u{301}",
+        "\u{201c}",
+        "\"",
+        "-",
+        "\u{2013}",
+        "\u{a0}",
+        "\u{301}",
+        "\u{ac00}",
+        "\u{1f600}",
     ]);
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

@@ -57,15 +57,31 @@ fn encoded(encoding: Encoding, mark: bool, text: &str) -> Vec<u8> {
 /// Files with all that can be in them: mixed endings, foreign bytes, marks, three encodings.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
-        "a", "bc", " ", "\n", "\r\n", "\r", "\u{e9}", "e\u{301}", "\u{1f600}", "\u{fffd}", "\0",
+        "a",
+        "bc",
+        " ",
+        "\n",
+        "\r\n",
+        "\r",
+        "\u{e9}",
+        "e\u{301}",
+        "\u{1f600}",
+        "\u{fffd}",
+        "\0",
     ]);
     let text = prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat());
-    let encoding =
-        prop::sample::select(vec![Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be]);
+    let encoding = prop::sample::select(vec![Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be]);
     let valid = (encoding, any::<bool>(), text)
         .prop_map(|(encoding, mark, text)| encoded(encoding, mark, &text));
     let chunk = prop::sample::select(vec![
-        &b"a"[..], b"\xff", b"\r\n", b"\n", b"\xc3\xa9", b"\xe2\x82", b"\xef\xbb\xbf", b"\x93",
+        &b"a"[..],
+        b"\xff",
+        b"\r\n",
+        b"\n",
+        b"\xc3\xa9",
+        b"\xe2\x82",
+        b"\xef\xbb\xbf",
+        b"\x93",
     ]);
     let damaged = prop::collection::vec(chunk, 0..20).prop_map(|chunks| chunks.concat());
     prop_oneof![valid, damaged, prop::collection::vec(any::<u8>(), 0..24)]
@@ -73,8 +89,7 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
 
 /// A part of the view between two characters.
 fn part(view: &str, a: prop::sample::Index, b: prop::sample::Index) -> Range<usize> {
-    let places: Vec<usize> =
-        view.char_indices().map(|(at, _)| at).chain([view.len()]).collect();
+    let places: Vec<usize> = view.char_indices().map(|(at, _)| at).chain([view.len()]).collect();
     let (a, b) = (a.index(places.len()), b.index(places.len()));
     places[a.min(b)]..places[a.max(b)]
 }
