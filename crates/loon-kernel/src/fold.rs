@@ -102,12 +102,12 @@ impl ExecutionState {
             AgentEvent::TurnFinished(_) => self.turn = None,
             AgentEvent::EffectStarted(event) => {
                 let effect = self.effects.entry(event.key.clone()).or_default();
-                if effect.started.is_none() {
-                    self.running += 1;
-                }
                 effect.kind = Some(event.kind);
                 effect.turn = envelope.turn;
-                effect.started.get_or_insert((seq, envelope.at));
+                if effect.started.is_none() {
+                    effect.started = Some((seq, envelope.at));
+                    self.running += u32::from(effect.finished.is_none());
+                }
                 if event.kind == EffectKind::Model {
                     self.resources.requests += 1;
                 }

@@ -1,1 +1,232 @@
-//! Tests.
+//! The fold counts right, and folding in two parts is folding in one.
+
+use std::time::Duration;
+
+use loon_api::event::{
+    ApprovalRequested, ApprovalResolved, Decision, EffectFinished, EffectKind, EffectRetried,
+    EffectStarted, EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted,
+    TurnFinished, TurnStarted,
+};
+use loon_api::{
+    AgentEvent, Approval, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
+    ExecutionId, ExecutionKind, ItemId, Mode, Money, Seq, TurnStatus, Usage, VERSION,
+};
+use proptest::prelude::*;
+use rust_decimal::Decimal;
+
+use super::{ExecutionState, Resources};
+
+fn at(seconds: i64) -> At {
+    At::from_unix_ms(1_796_040_000_000 + seconds * 1000)
+}
+
+fn envelope(seq: Seq, seconds: i64, event: AgentEvent) -> Envelope {
+    let exec = ExecutionId::generate();
+    Envelope { v: VERSION, seq: Some(seq), at: at(seconds), exec, turn: Some(1), event }
+}
+
+fn fold(events: Vec<(i64, AgentEvent)>) -> ExecutionState {
+    let mut state = ExecutionState::default();
+    for (seq, (seconds, event)) in (1..).zip(events) {
+        state.apply(&envelope(seq, seconds, event));
+    }
+    state
+}
+
+fn started(deadline: Option<u64>) -> AgentEvent {
+    let event = ExecutionStarted {
+        kind: ExecutionKind::Session,
+        cwd: "/w".to_owned(),
+        parent: None,
+        deadline_ms: deadline,
+        loon: "0".to_owned(),
+    };
+    event.into()
+}
+
+fn turn() -> AgentEvent {
+    TurnStarted { model: "p/m".to_owned(), mode: Mode::Default }.into()
+}
+
+fn turn_end() -> AgentEvent {
+    let status = TurnStatus::Completed;
+    let (usage, cost) = (Usage::default(), Cost::default());
+    TurnFinished { status, error: None, steps: 1, usage, cost }.into()
+}
+
+fn effect(key: &str, kind: EffectKind) -> AgentEvent {
+    let (key, target) = (EffectKey::new(key), "x".to_owned());
+    EffectStarted { key, kind, target, item: None, timeout_ms: None }.into()
+}
+
+fn usage(input: u64, output: u64) -> Usage {
+    Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() }
+}
+
+fn effect_end(key: &str, status: EffectStatus, usage: Usage, cost: Cost) -> AgentEvent {
+    let key = EffectKey::new(key);
+    EffectFinished { key, status, error: None, ms: 10, usage, cost, output: None }.into()
+}
+
+fn asked(id: &str) -> AgentEvent {
+    let approval = Approval {
+        id: ApprovalId::new(id),
+        item: ItemId::call(1, 0, 0),
+        tool: "t".to_owned(),
+        arguments: serde_json::json!({}),
+        detail: String::new(),
+        reasons: vec![],
+        cwd: "/w".to_owned(),
+        always: None,
+    };
+    ApprovalRequested { approval }.into()
+}
+
+fn answered(id: &str) -> AgentEvent {
+    let approval = ApprovalId::new(id);
+    ApprovalResolved { approval, decision: Decision::Approved, reason: None, rule: None }.into()
+}
+
+fn cents(cents: i64) -> Cost {
+    Cost { usd: Money::usd(Decimal::new(cents, 2)), unpriced: 0 }
+}
+
+#[test]
+fn resources_add_up_and_failed_attempts_count_as_requests() {
+    let retried = EffectRetried {
+        key: EffectKey::new("a"),
+        attempt: 1,
+        error: ErrorInfo::new(ErrorCode::Overloaded, "busy"),
+        delay_ms: 1000,
+        usage: usage(7, 0),
+    };
+    let denied = EffectFinished {
+        key: EffectKey::new("c"),
+        status: EffectStatus::Denied,
+        error: Some(ErrorInfo::new(ErrorCode::QuotaExceeded, "spent")),
+        ms: 0,
+        usage: Usage::default(),
+        cost: Cost::default(),
+        output: None,
+    };
+    let mut events = vec![
+        (0, started(None)),
+        (1, effect("a", EffectKind::Model)),
+        (2, retried.into()),
+        (3, effect_end("a", EffectStatus::Completed, usage(17, 5), cents(3))),
+        (4, effect("b", EffectKind::Tool)),
+        (5, effect_end("b", EffectStatus::Aborted, Usage::default(), Cost::default())),
+    ];
+    let state = fold(events.clone());
+    let expected = Resources {
+        tokens: 22,
+        usage: usage(17, 5),
+        cost: cents(3),
+        ms: 20,
+        count: 2,
+        requests: 2,
+        exceeded: false,
+    };
+    assert_eq!(state.resources, expected);
+    events.push((6, denied.into()));
+    assert_eq!(fold(events).resources, Resources { exceeded: true, ..expected });
+}
+
+#[test]
+fn an_effect_that_began_is_running_until_its_end() {
+    let mut events = vec![(0, started(None)), (1, effect("a", EffectKind::Tool))];
+    let state = fold(events.clone());
+    assert_eq!(state.running_effects(), [EffectKey::new("a")]);
+    assert_eq!(state.effects[&EffectKey::new("a")].started, Some((2, at(1))));
+    let unknown = effect_end("a", EffectStatus::Unknown, Usage::default(), Cost::default());
+    events.push((2, unknown));
+    let state = fold(events);
+    assert_eq!(state.running_effects(), []);
+    let finished = state.effects[&EffectKey::new("a")].finished;
+    assert_eq!(finished, Some((3, EffectStatus::Unknown)));
+}
+
+#[test]
+fn the_deadline_runs_in_turns_and_effects_but_not_while_a_person_decides() {
+    let mut events = vec![(0, started(Some(60_000)))];
+    assert_eq!(fold(events.clone()).remaining(at(500)), Some(Duration::from_secs(60)));
+    events.push((500, turn()));
+    assert_eq!(fold(events.clone()).remaining(at(510)), Some(Duration::from_secs(50)));
+    events.push((510, asked("q")));
+    assert_eq!(fold(events.clone()).remaining(at(900)), Some(Duration::from_secs(50)));
+    // A call beside the question keeps working.
+    events.push((900, effect("a", EffectKind::Tool)));
+    assert_eq!(fold(events.clone()).remaining(at(905)), Some(Duration::from_secs(45)));
+    let end = effect_end("a", EffectStatus::Completed, Usage::default(), Cost::default());
+    events.push((905, end));
+    events.push((1000, answered("q")));
+    assert_eq!(fold(events.clone()).remaining(at(1001)), Some(Duration::from_secs(44)));
+    events.push((1010, turn_end()));
+    assert_eq!(fold(events.clone()).remaining(at(9000)), Some(Duration::from_secs(35)));
+    events.push((9000, turn()));
+    assert_eq!(fold(events).remaining(at(9100)), Some(Duration::ZERO));
+}
+
+#[test]
+fn a_crash_in_a_turn_does_not_stop_the_deadline() {
+    let resumed = ExecutionResumed { unknown: vec![], repaired_bytes: None };
+    let events = vec![(0, started(Some(60_000))), (10, turn()), (100, resumed.into())];
+    assert_eq!(fold(events).remaining(at(100)), Some(Duration::ZERO));
+}
+
+fn any_event() -> impl Strategy<Value = AgentEvent> {
+    let key = prop::sample::select(vec!["a", "b", "c", "d"]);
+    let kind = prop::sample::select(vec![EffectKind::Model, EffectKind::Tool]);
+    let status = prop::sample::select(vec![
+        EffectStatus::Completed,
+        EffectStatus::Denied,
+        EffectStatus::Aborted,
+        EffectStatus::Unknown,
+    ]);
+    prop_oneof![
+        Just(started(Some(30_000))),
+        Just(turn()),
+        Just(turn_end()),
+        (key.clone(), kind).prop_map(|(key, kind)| effect(key, kind)),
+        (key.clone(), status, 0_u64..100).prop_map(|(key, status, used)| effect_end(
+            key,
+            status,
+            usage(used, 1),
+            cents(2)
+        )),
+        key.clone().prop_map(asked),
+        key.prop_map(answered),
+        Just(ExecutionResumed { unknown: vec![], repaired_bytes: None }.into()),
+        Just(ExecutionCancelled { reason: Some("r".to_owned()) }.into()),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn records_read_back_fold_to_the_same_state(
+        events in prop::collection::vec((any_event(), 0_i64..20), 0..40),
+        cut in 0_usize..40,
+    ) {
+        let mut now = 0;
+        let records: Vec<Envelope> = (1..)
+            .zip(events)
+            .map(|(seq, (event, pause))| {
+                now += pause;
+                envelope(seq, now, event)
+            })
+            .collect();
+        let mut whole = ExecutionState::default();
+        records.iter().for_each(|record| whole.apply(record));
+
+        let mut resumed = ExecutionState::default();
+        for record in &records[..cut.min(records.len())] {
+            let line = serde_json::to_string(record).unwrap();
+            resumed.apply(&Envelope::parse(&line).unwrap());
+        }
+        records.iter().skip(cut).for_each(|record| resumed.apply(record));
+        prop_assert_eq!(&whole, &resumed);
+        let running = whole.effects.values().filter(|effect| effect.is_running()).count();
+        prop_assert_eq!(whole.running as usize, running);
+        prop_assert!(whole.worked(at(now)) <= Duration::from_secs(now.unsigned_abs()));
+    }
+}

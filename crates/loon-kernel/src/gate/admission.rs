@@ -7,42 +7,27 @@ use loon_api::{ErrorCode, ErrorInfo, PermissionRule, Subject, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{AuthorityRequest, Gate, Verdict, cancelled};
-
-/// Why an effect may not begin.
-pub(super) struct Refusal {
-    /// As it is recorded.
-    pub(super) status: EffectStatus,
-    /// Why.
-    pub(super) error: ErrorInfo,
-}
+use super::{AuthorityRequest, Gate, Stop, Verdict};
 
 impl Gate {
     /// Cancelled? Past the deadline? Quota left?
-    pub(super) fn admit(
-        &self,
-        cancel: &CancellationToken,
-        is_request: bool,
-    ) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, cancel: &CancellationToken, is_request: bool) -> Result<(), Stop> {
         if cancel.is_cancelled() || self.execution.cancel_token().is_cancelled() {
-            return Err(Refusal { status: EffectStatus::Aborted, error: cancelled() });
+            return Err(Stop::cancelled());
         }
         if self.execution.remaining() == Some(Duration::ZERO) {
-            return Err(Refusal { status: EffectStatus::TimedOut, error: self.past_deadline() });
+            return Err(self.past_deadline());
         }
         match self.spent(is_request) {
-            Some(error) => Err(Refusal { status: EffectStatus::Denied, error }),
+            Some(error) => Err(Stop { status: EffectStatus::Denied, error }),
             None => Ok(()),
         }
     }
 
-    pub(super) fn past_deadline(&self) -> ErrorInfo {
+    pub(super) fn past_deadline(&self) -> Stop {
         let deadline = self.execution.recorder().with_state(|state| state.deadline);
-        let message = match deadline {
-            Some(deadline) => format!("the deadline of {} passed", in_words(deadline)),
-            None => "the deadline passed".to_owned(),
-        };
-        ErrorInfo::new(ErrorCode::DeadlineExceeded, message)
+        let deadline = deadline.map(|deadline| format!(" of {}", in_words(deadline)));
+        Stop::timed_out(format!("the deadline{} passed", deadline.unwrap_or_default()))
     }
 
     /// Which bound of the budget is reached, if any.

@@ -4,27 +4,18 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use loon_api::event::EffectStatus;
-use loon_api::{At, BoxFuture, ErrorCode, ErrorInfo};
+use loon_api::{At, BoxFuture};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::in_words;
-use super::{Gate, cancelled};
+use super::{Gate, Stop};
 
 /// How long a stopped run may take to return by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How often the fence is looked at while an effect runs, so that a cancel from another process
 /// reaches it.
-const FENCE_CHECK: Duration = Duration::from_secs(1);
-
-/// Why a run was stopped.
-pub(super) struct Stop {
-    /// As it is recorded.
-    pub(super) status: EffectStatus,
-    /// Why.
-    pub(super) error: ErrorInfo,
-}
+const FENCE_CHECK: Duration = Duration::from_millis(700);
 
 /// How a run came to its end.
 pub(super) enum Ran<T> {
@@ -75,13 +66,11 @@ impl Gate {
         let execution = &self.execution;
         tokio::select! {
             biased;
-            () = limits.cancel.cancelled() => Stop::by_cancel(),
-            () = execution.cancel_token().cancelled() => Stop::by_cancel(),
+            () = limits.cancel.cancelled() => Stop::cancelled(),
+            () = execution.cancel_token().cancelled() => Stop::cancelled(),
             stop = self.timed_out(limits.timeout) => stop,
-            () = self.deadline_passed() => {
-                Stop { status: EffectStatus::TimedOut, error: self.past_deadline() }
-            }
-            () = self.fenced() => Stop::by_cancel(),
+            () = self.deadline_passed() => self.past_deadline(),
+            () = self.fenced() => Stop::cancelled(),
         }
     }
 
@@ -89,11 +78,7 @@ impl Gate {
         let Some((began, timeout)) = timeout else { return std::future::pending().await };
         let clock = self.execution.recorder().clock();
         clock.sleep(timeout.saturating_sub(clock.now().since(began))).await;
-        let message = format!("the time limit of {} passed", in_words(timeout));
-        Stop {
-            status: EffectStatus::TimedOut,
-            error: ErrorInfo::new(ErrorCode::DeadlineExceeded, message),
-        }
+        Stop::timed_out(format!("the time limit of {} passed", in_words(timeout)))
     }
 
     /// The deadline stands still while a person is asked, so what is left is looked up again each
@@ -115,12 +100,6 @@ impl Gate {
                 return;
             }
         }
-    }
-}
-
-impl Stop {
-    fn by_cancel() -> Self {
-        Self { status: EffectStatus::Aborted, error: cancelled() }
     }
 }
 

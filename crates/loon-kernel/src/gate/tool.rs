@@ -13,11 +13,10 @@ use loon_api::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::admission::Refusal;
 use super::model::millis;
 use super::replay::{no_outcome, under_way};
-use super::run::{Limits, Ran, Stop};
-use super::{ApprovalAnswer, Gate, ToolEffect, Verdict, cancelled};
+use super::run::{Limits, Ran};
+use super::{ApprovalAnswer, Gate, Stop, ToolEffect, Verdict};
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
@@ -140,9 +139,7 @@ impl Gate {
                 "It needs an approval, and nobody is there to give it. {}",
                 approval.reasons.join(" ")
             ))),
-            Decision::Withdrawn => {
-                Err(Refusal { status: EffectStatus::Aborted, error: cancelled() }.into())
-            }
+            Decision::Withdrawn => Err(Stop::cancelled().into()),
         })
     }
 
@@ -240,16 +237,20 @@ impl Gate {
             let ended = Ended::failed(under_way(&effect.key));
             return final_item(effect, call, ended, None);
         };
+        if status == EffectStatus::Unknown {
+            let ended = Ended::unknown(no_outcome(&effect.key));
+            let item = final_item(effect, call, ended, None);
+            let completed = ItemCompleted { item: item.clone() };
+            // If the journal cannot be written, the next record says so to somebody who can act.
+            let _ = self.execution.recorder().record(Some(effect.turn), completed).await;
+            return item;
+        }
         // The final item is the record right before the end.
-        let recorded = match status {
-            EffectStatus::Unknown => Ok(Vec::new()),
-            _ => self.recorded_items(seq.saturating_sub(1), seq).await,
-        };
-        match recorded {
-            Ok(items) if items.len() == 1 => {
-                items.into_iter().next().unwrap_or(effect.item.clone())
-            }
-            Ok(_) => final_item(effect, call, Ended::unknown(no_outcome(&effect.key)), None),
+        match self.recorded_items(seq.saturating_sub(1), seq).await {
+            Ok(items) => match items.into_iter().next() {
+                Some(item) => item,
+                None => final_item(effect, call, Ended::unknown(no_outcome(&effect.key)), None),
+            },
             Err(error) => final_item(effect, call, Ended::unrecorded(&error), None),
         }
     }
@@ -332,15 +333,16 @@ impl Ended {
     }
 }
 
-impl From<Refusal> for Ended {
-    fn from(refusal: Refusal) -> Self {
-        let call = match refusal.status {
+/// A call that had not begun.
+impl From<Stop> for Ended {
+    fn from(stop: Stop) -> Self {
+        let call = match stop.status {
             EffectStatus::Aborted => ToolCallStatus::Cancelled,
             EffectStatus::TimedOut => ToolCallStatus::Failed,
             _ => ToolCallStatus::Denied,
         };
-        let text = format!("Not run: {}.", refusal.error.message);
-        Self::refused(refusal.status, call, refusal.error, text)
+        let text = format!("Not run: {}.", stop.error.message);
+        Self::refused(stop.status, call, stop.error, text)
     }
 }
 

@@ -334,7 +334,9 @@ fn copy_files(from: &Path, to: &Path) -> Result<(), StoreError> {
 }
 
 /// Says what was tried with which file.
-fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
-    let path = path.to_path_buf();
-    move |source| StoreError::Io { action, path: path.clone(), source }
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    move |source| StoreError::Io { action, path: path.to_path_buf(), source }
 }
+
+#[cfg(test)]
+mod tests;

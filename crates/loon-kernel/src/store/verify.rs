@@ -118,7 +118,7 @@ impl<'a> Verifier<'a> {
             Fault::Torn(reason) => {
                 self.commit();
                 // A first line that cannot be read leaves nothing to go on from.
-                let mendable = at_end && self.found.records > 0 && !self.lacks_durable();
+                let mendable = at_end && self.found.records > 0;
                 Damage { line: self.line, reason, mendable }
             }
         };
@@ -135,20 +135,12 @@ impl<'a> Verifier<'a> {
             Some(Damage { line: 1, reason: "the journal is empty".to_owned(), mendable: false })
         } else if let Some(reason) = loose_end {
             damage(reason.to_owned())
-        } else if self.lacks_durable() {
-            damage(missing(self.missing()))
         } else {
-            None
+            let durable = self.durable.as_ref().map_or(0, |end| end.seq);
+            let lost = durable.saturating_sub(self.found.records);
+            if lost > 0 { damage(missing(lost)) } else { None }
         };
         self.found
-    }
-
-    fn lacks_durable(&self) -> bool {
-        self.missing() > 0
-    }
-
-    fn missing(&self) -> u64 {
-        self.durable.as_ref().map_or(0, |end| end.seq.saturating_sub(self.found.records))
     }
 }
 

@@ -68,6 +68,7 @@ impl Lines {
 pub(super) struct FileRecords {
     exec: ExecutionId,
     dir: PathBuf,
+    path: PathBuf,
     lines: Lines,
     line: u64,
     records: u64,
@@ -77,13 +78,13 @@ pub(super) struct FileRecords {
 
 impl FileRecords {
     pub(super) fn new(exec: ExecutionId, dir: PathBuf, lines: Lines) -> Self {
-        Self { exec, dir, lines, line: 0, records: 0, last_at: None, ended: false }
+        let path = dir.join("journal.jsonl");
+        Self { exec, dir, path, lines, line: 0, records: 0, last_at: None, ended: false }
     }
 
     fn read(&mut self) -> Result<Option<Envelope>, StoreError> {
-        let path = self.dir.join("journal.jsonl");
         loop {
-            if !self.lines.advance().map_err(io_error("read", &path))? {
+            if !self.lines.advance().map_err(io_error("read", &self.path))? {
                 return if self.records == 0 {
                     Err(self.corrupt("the file is empty".to_owned()))
                 } else {
@@ -106,7 +107,7 @@ impl FileRecords {
                 // A torn end is what a crash leaves; whoever opens the journal mends it.
                 Err(_)
                     if self.records > 0
-                        && self.is_torn_end().map_err(io_error("read", &path))? =>
+                        && self.is_torn_end().map_err(io_error("read", &self.path))? =>
                 {
                     Ok(None)
                 }
