@@ -82,7 +82,7 @@ fn report(setup: &Setup) -> Result<(), Failure> {
 
 /// Makes a new repository under the data folder, where the session can find it again.
 fn make_repository(data: &Path) -> Result<PathBuf, Failure> {
-    let folder = data.join("demo").join(ExecutionId::generate().to_string());
+    let folder = data.join("demo").join(ExecutionId::generate().to_string()).join("pager");
     let made = fs::create_dir_all(&folder).and_then(|()| {
         FILES.iter().try_for_each(|(name, text)| write_file(&folder.join(name), text))
     });

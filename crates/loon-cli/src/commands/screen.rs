@@ -36,7 +36,7 @@ pub(super) fn open(
         return Err(Failure::usage("The full screen needs a terminal.")
             .hint("Without one, use `loon exec \"what to do\"`."));
     }
-    let options = screen_options(&setup.loaded.settings);
+    let options = screen_options(&setup.loaded.settings)?;
     let runtime = super::runtime()?;
     let result = runtime.block_on(async {
         let mut deps = setup.dependencies(RunOptions::attended(args));
@@ -55,19 +55,40 @@ pub(super) fn open(
     }
 }
 
-fn screen_options(settings: &Settings) -> ScreenOptions {
+fn screen_options(settings: &Settings) -> Result<ScreenOptions, Failure> {
     let color = match settings.appearance.color {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
-    ScreenOptions {
-        theme: Theme::named(&settings.appearance.theme),
+    Ok(ScreenOptions {
+        theme: theme(&settings.appearance.theme)?,
         ascii: settings.appearance.ascii,
         color,
         mouse: settings.ui.mouse,
         draft: None,
         title: "Loom".to_owned(),
         history: Vec::new(),
-    }
+    })
+}
+
+/// The theme of a name; `auto` goes by the background that the terminal tells in `COLORFGBG`, and
+/// takes a dark one for granted where it tells nothing.
+fn theme(name: &str) -> Result<Theme, Failure> {
+    let name = match name {
+        "auto" if has_light_background() => "loom-light",
+        "auto" => "loom-dark",
+        other => other,
+    };
+    Theme::embedded(name).ok_or_else(|| {
+        let names: Vec<&str> = Theme::names().collect();
+        Failure::usage(format!("There is no theme {name}."))
+            .hint(format!("appearance.theme can be auto, {}.", names.join(", ")))
+    })
+}
+
+fn has_light_background() -> bool {
+    let told = std::env::var("COLORFGBG").unwrap_or_default();
+    let background = told.rsplit(';').next().and_then(|colour| colour.parse::<u8>().ok());
+    matches!(background, Some(7 | 9..=15))
 }
