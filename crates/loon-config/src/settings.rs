@@ -249,7 +249,7 @@ pub enum ColorChoice {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Appearance {
-    /// Name of a theme; `auto` picks a dark or a light one by the terminal's background.
+    /// Name of a theme: `loom-dark`, `loom-light` or `loom-contrast`.
     #[schemars(title = "Theme", extend("x-live" = true, "x-untrusted" = true))]
     pub theme: String,
     /// When to use colour.
@@ -262,7 +262,7 @@ pub struct Appearance {
 
 impl Default for Appearance {
     fn default() -> Self {
-        Self { theme: "auto".into(), color: ColorChoice::Auto, ascii: false }
+        Self { theme: "loom-dark".into(), color: ColorChoice::Auto, ascii: false }
     }
 }
 

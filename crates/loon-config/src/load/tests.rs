@@ -315,3 +315,26 @@ fn every_setting_says_what_it_is_and_what_it_does() {
     }
     assert!(!schema::schema().to_string().contains("\"null\""));
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_loading_panic(text in "\\PC{0,80}|([a-z_]{1,12}( = |\\.|\\[|\\]|\n|\"|\\{|\\}|[0-9]){1,3}){0,12}") {
+        let _ = user(&text);
+        let _ = load(&sources("", &text, &text));
+    }
+
+    #[test]
+    fn no_layer_above_takes_a_deny_away(
+        above in proptest::sample::subsequence(
+            vec!["[permissions]\ndeny_rules = []\n", "[[permissions.allow_rules]]\ntool = \"*\"\n", "[session]\nmode = \"auto\"\n"],
+            0..=3,
+        ),
+        trusted: bool,
+    ) {
+        let mut sources = sources("[[permissions.deny_rules]]\ntool = \"bash\"\n", "", &above.concat());
+        sources.trusted = trusted;
+        if let Ok(loaded) = load(&sources) {
+            proptest::prop_assert!(loaded.rules.rules.iter().any(|rule| rule.0 == RuleEffect::Deny && rule.1.tool == "bash"));
+        }
+    }
+}
