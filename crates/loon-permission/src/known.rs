@@ -94,6 +94,12 @@ pub(crate) fn is_harmless_variable(name: &str) -> bool {
     HARMLESS_VARIABLES.contains(&name)
 }
 
+/// Bash runs the value of this variable, or reads later text by it.
+pub(crate) fn steers_bash(name: &str) -> bool {
+    matches!(name, "ENV" | "IFS" | "PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4" | "SHELLOPTS")
+        || name.starts_with("BASH")
+}
+
 /// The name of a program without the folders before it.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
@@ -116,7 +122,12 @@ pub(crate) fn doubt(words: &[Word]) -> Option<String> {
     if RUNS_OTHERS.contains(&name) {
         return Some(format!("`{name}` runs another program in its own way"));
     }
-    let odd_name = |word: &Word| word.text().is_none_or(|text| text.contains('['));
+    let odd_name = |word: &Word| {
+        word.text().is_none_or(|text| {
+            let name = text.split(['=', '+']).next().unwrap_or_default();
+            text.contains('[') || steers_bash(name)
+        })
+    };
     let takes_odd_name = match name {
         "printf" | "test" | "[" => {
             arguments.iter().any(|word| word.text().is_some_and(|text| text.starts_with("-v")))

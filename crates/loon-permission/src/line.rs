@@ -96,6 +96,10 @@ fn survey_script(
         for doubt in std::mem::take(&mut seen.doubts) {
             add_doubt(out, doubt);
         }
+        let names = command.assignments.iter().map(|assignment| &assignment.name);
+        for name in names.chain(&seen.variables).filter(|name| known::steers_bash(name)) {
+            add_doubt(out, format!("bash runs text by `{name}`"));
+        }
         let here = if seen.moves { None } else { folders.at(&command) };
         let touches = touches(&command, &seen, here.as_deref(), folders, around);
         for script in std::mem::take(&mut seen.scripts) {

@@ -592,6 +592,9 @@ fn what_is_not_understood_is_asked_under_a_wide_allow() {
             "a=$[1]",
             "ls ;; ls",
             "\u{1}ls",
+            "PS4='$(make)'; set -x; ls",
+            "export BASH_ENV=x; bash -c ls",
+            "env BASH_FUNC_ls%%='() { make; }' bash -c ls",
             "ssh host ls",
         ],
     );

@@ -147,6 +147,11 @@ impl Parser<'_, '_> {
             if NUMERIC.contains(&bare) || bare == "-v" {
                 self.out.doubt("a test may evaluate the value of a variable as code");
             }
+            if self.eat_word("=~") {
+                while self.eat(" ") || self.eat("\t") {}
+                self.regular_expression()?;
+                continue;
+            }
             match self.peek() {
                 None => return Err(self.unfinished()),
                 Some('(' | ')') => {

@@ -112,7 +112,11 @@ impl Parser<'_, '_> {
             self.redirect(&mut command)?;
         }
         if !command.redirects.is_empty() {
-            self.src.get(begin..self.pos).unwrap_or_default().trim().clone_into(&mut command.source);
+            self.src
+                .get(begin..self.pos)
+                .unwrap_or_default()
+                .trim()
+                .clone_into(&mut command.source);
             self.out.commands.push(command);
         }
         Ok(())

@@ -72,6 +72,7 @@ fn commands_are_found_wherever_they_stand() {
     found("f() { a; }; function g { b; }; function h() (c)", &["a", "b", "c"]);
     found("coproc a b; coproc N { c; }", &["a b", "c"]);
     found("[[ -f $(a) && b == c || ! ( d < e ) ]] && f", &["a", "f"]);
+    found("[[ $x =~ ^(a|'b c')+$ && y =~ ($(c)) ]] || d", &["c", "d"]);
     found("time -p a; ! b", &["a", "b"]);
     found("(a; (b)) ; { c; }", &["a", "b", "c"]);
     found("echo $(( 1 + (2 << 3) )); ((1)); for ((;;)); do a; done", &["echo ?", "a"]);
@@ -134,7 +135,7 @@ fn what_bash_might_read_differently_is_doubted() {
     doubted("a <<E \"\n\"\nE", &[]);
     doubted("a \"$\\\n(b)\"", &[]);
     doubted("a !(b)", &[]);
-    doubted("[[ a =~ (b|c) ]]", &[]);
+    doubted("[[ a =~ (b;c) ]]", &[]);
     doubted("[[ x -eq y ]]", &[]);
     doubted("a $'\\c'", &[]);
     doubted("a <\\\n<b", &[]);

@@ -98,6 +98,43 @@ impl Parser<'_, '_> {
         Ok(Some(built.finish(source)))
     }
 
+    /// A regular expression after `=~`, in which parentheses and bars are ordinary.
+    pub(super) fn regular_expression(&mut self) -> Parse<()> {
+        let mut open = 0_usize;
+        let mut built = Builder::default();
+        let begin = self.pos;
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ')' if open == 0 && self.pos > begin => return Ok(()),
+                '\n' | ';' | '&' | '<' | '>' | '#' => {
+                    return Err(self.stop("a regular expression is not understood"));
+                }
+                '\'' => {
+                    self.next();
+                    self.until_quote()?;
+                }
+                '"' => {
+                    self.next();
+                    self.double_quoted(&mut built)?;
+                }
+                '$' => self.dollar(&mut built, false)?,
+                '`' => self.backquoted(&mut built, false)?,
+                '\\' => {
+                    self.next();
+                    if matches!(self.next(), None | Some('\n')) {
+                        return Err(self.unfinished());
+                    }
+                }
+                _ => {
+                    open += usize::from(c == '(');
+                    open = open.saturating_sub(usize::from(c == ')'));
+                    self.next();
+                }
+            }
+        }
+        Err(self.unfinished())
+    }
+
     fn bare_character(&mut self, c: char, built: &mut Builder) {
         match c {
             '[' if built.is_plain_so_far() && is_identifier(&built.text) => {
