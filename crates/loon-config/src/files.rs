@@ -1,12 +1,15 @@
 //! Settings files at paths that the caller names: read together, changed one at a time.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::ConfigError;
 use crate::load::{Loaded, Sources, load};
 use crate::origin::Layer;
+
+/// Largest file that is read.
+const MOST_BYTES: u64 = 4 << 20;
 
 /// Where the layers lie. A file that is not there is an empty layer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,19 +115,33 @@ pub fn update(
     Ok(with_real_roots(loaded))
 }
 
-/// The text of a file; `None` if there is none.
+/// The text of a file; `None` if there is none. A project can hold a link to anything, so what is no
+/// ordinary file of a sensible size is not read.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| {
-            ConfigError::io("read", path, io::Error::new(io::ErrorKind::InvalidData, error))
-        }),
+    let failed = |error| ConfigError::io("read", path, error);
+    match path.metadata() {
+        Ok(data) if data.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
+        Ok(data) if !data.is_file() => {
+            return Err(failed(io::Error::other("it is no ordinary file")));
+        }
+        Ok(_) => {}
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
-            Ok(None)
+            return Ok(None);
         }
-        Err(error) => Err(ConfigError::io("read", path, error)),
+        Err(error) => return Err(failed(error)),
     }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(failed)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(failed(io::Error::other("it has more than 4 MiB")));
+    }
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 /// Puts `text` in the place of the file whole or not at all, with mode 0600, if it still holds

@@ -109,3 +109,18 @@ fn links_in_write_roots_are_resolved() {
     let loaded = load_files(&paths, &[], false).unwrap();
     assert_eq!(loaded.rules.write_roots, [paths.root.canonicalize().unwrap(), real]);
 }
+
+#[test]
+fn what_is_no_ordinary_file_of_a_sensible_size_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.project.clone().unwrap();
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    symlink("/dev/zero", &file).unwrap();
+    let error = load_files(&paths, &[], false).unwrap_err().to_string();
+    assert!(error.contains("no ordinary file"), "{error}");
+    fs::remove_file(&file).unwrap();
+    write(&file, &"#".repeat((4 << 20) + 1));
+    let error = load_files(&paths, &[], false).unwrap_err().to_string();
+    assert!(error.contains("4 MiB"), "{error}");
+}
