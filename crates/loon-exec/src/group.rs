@@ -4,14 +4,19 @@
 //! the process group, and for shells that give jobs groups of their own by the session. A process
 //! that has ended but was not yet collected by its parent counts as gone.
 
-use std::process::ExitStatus;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use tokio::process::Child;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::leader::{Leader, ending};
 
 /// How long a group that was asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_millis(300);
@@ -20,39 +25,89 @@ const KILL_WAIT: Duration = Duration::from_millis(500);
 /// First and longest pause between two looks at a group that is ending.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
+/// How a leader ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+/// What wakes us when the leader may have ended.
+#[derive(Debug)]
+enum Endings {
+    /// The leader's own descriptor.
+    Descriptor(AsyncFd<OwnedFd>),
+    /// The end of any child.
+    Children(tokio::signal::unix::Signal),
+}
+
+impl Endings {
+    fn of(id: Pid) -> io::Result<Self> {
+        match ending(id) {
+            Some(descriptor) => Ok(Self::Descriptor(descriptor)),
+            None => signal(SignalKind::child()).map(Self::Children),
+        }
+    }
+
+    async fn next(&mut self) {
+        match self {
+            Self::Descriptor(descriptor) => {
+                // Once readable, it stays so.
+                let _ = descriptor.readable().await;
+            }
+            Self::Children(children) => {
+                let _ = children.recv().await;
+            }
+        }
+    }
+}
+
 /// A running leader with all its session. Dropped before its end, it is killed and collected.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Taken only by `drop`.
-    child: Option<Child>,
     id: Pid,
-    status: Option<ExitStatus>,
+    endings: Endings,
+    status: Option<Status>,
     ended: bool,
 }
 
 impl Group {
-    /// Takes over a child that called `setsid` before it began.
-    pub(crate) fn new(child: Child) -> Self {
-        // The id is absent only after a wait, and nobody has waited yet.
-        let id = Pid::from_raw(child.id().map_or(0, |id| id as i32));
-        Self { child: Some(child), id, status: None, ended: id.as_raw() == 0 }
+    /// Starts the leader.
+    pub(crate) fn start(leader: &Leader<'_>) -> io::Result<Self> {
+        let id = leader.spawn()?;
+        match Endings::of(id) {
+            Ok(endings) => Ok(Self { id, endings, status: None, ended: false }),
+            Err(error) => {
+                let _ = killpg(id, Signal::SIGKILL);
+                let _ = waitpid(id, None);
+                Err(error)
+            }
+        }
     }
 
     /// Waits for the leader. Safe to drop and to call again.
-    pub(crate) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
-        if let Some(status) = self.status {
-            return Ok(status);
+    pub(crate) async fn wait(&mut self) -> Status {
+        loop {
+            if let Some(status) = self.look() {
+                return status;
+            }
+            self.endings.next().await;
         }
-        let Some(child) = &mut self.child else {
-            return Err(std::io::Error::other("the process was already given up"));
-        };
-        let status = child.wait().await?;
-        self.status = Some(status);
-        Ok(status)
     }
 
-    /// The leader's status, if it has ended and was waited for.
-    pub(crate) fn status(&self) -> Option<ExitStatus> {
+    /// The leader's status, if it has ended.
+    pub(crate) fn look(&mut self) -> Option<Status> {
+        if self.status.is_none() {
+            self.status = match waitpid(self.id, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(_, code)) => Some(Status { code: Some(code), signal: None }),
+                Ok(WaitStatus::Signaled(_, signal, _)) => {
+                    Some(Status { code: None, signal: Some(signal as i32) })
+                }
+                Ok(_) | Err(Errno::EINTR) => None,
+                // It has ended, by a signal without a name.
+                Err(_) => Some(Status::default()),
+            };
+        }
         self.status
     }
 
@@ -122,14 +177,11 @@ impl Drop for Group {
             return;
         }
         self.signal(Signal::SIGKILL);
-        // Collected at once where a runtime still runs; else its child queue does it.
-        if let Some(mut child) = self.child.take()
-            && self.status.is_none()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(async move {
-                let _ = child.wait().await;
-            });
+        if self.status.is_none() {
+            let id = self.id;
+            // Death takes a moment, for which a drop must not block, and a runtime that is being
+            // shut down would not wait.
+            let _ = std::thread::Builder::new().spawn(move || waitpid(id, None));
         }
     }
 }

@@ -13,6 +13,7 @@
 mod capture;
 pub mod git;
 mod group;
+mod leader;
 mod pump;
 mod spawn;
 

@@ -5,8 +5,7 @@ use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe::Receiver;
-use tokio::process::ChildStdin;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::capture::{Captured, HeadTail, Keep};
 
@@ -73,7 +72,7 @@ fn tell(listener: &mut Option<Listener>, bytes: &[u8]) {
 
 /// Bytes that a process reads from its standard input.
 struct Input {
-    pipe: ChildStdin,
+    pipe: Sender,
     bytes: Vec<u8>,
     written: usize,
 }
@@ -116,8 +115,9 @@ impl Pump {
     }
 
     /// Gives the process these bytes and then end of file.
-    pub(crate) fn feed(&mut self, pipe: ChildStdin, bytes: Vec<u8>) {
-        self.input = Some(Input { pipe, bytes, written: 0 });
+    pub(crate) fn feed(&mut self, writer: OwnedFd, bytes: Vec<u8>) -> io::Result<()> {
+        self.input = Some(Input { pipe: Sender::from_owned_fd(writer)?, bytes, written: 0 });
+        Ok(())
     }
 
     /// True when nothing more can come or go.

@@ -1,11 +1,12 @@
 //! Starting a process and seeing it to its end.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Captured, Keep};
 use crate::group::Group;
+use crate::leader::Leader;
 use crate::pump::{Listener, Pump};
 
 /// Bytes kept of the beginning and of the end of each stream unless the caller says otherwise.
 const KEEP: Keep = Keep { head: 32 * 1024, tail: 32 * 1024 };
 /// How long children that outlive their leader may take to finish by themselves. A `tee` behind
 /// the leader's last line needs a moment; a server in the background is not waited for.
-const SETTLE: Duration = Duration::from_millis(100);
+const SETTLE: Duration = Duration::from_millis(250);
 
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -235,10 +237,7 @@ impl Spawn {
                 biased;
                 () = cancel.cancelled() => break Cause::Cancelled,
                 () = &mut timer => break Cause::TimedOut,
-                status = group.wait() => match status {
-                    Ok(_) => break Cause::Ended,
-                    Err(source) => return Err(self.refusal(source)),
-                },
+                _ = group.wait() => break Cause::Ended,
                 () = pump.run(), if !pump.is_finished() => {}
             }
         };
@@ -248,10 +247,10 @@ impl Spawn {
         };
         pump.drain();
         let (output, errors) = pump.finish();
-        let status = group.status();
+        let status = group.look().unwrap_or_default();
         let exit = Exit {
-            code: status.and_then(|status| status.code()),
-            signal: status.and_then(|status: ExitStatus| status.signal()),
+            code: status.code,
+            signal: status.signal,
             cause,
             leftovers_ended,
             survivors,
@@ -259,37 +258,49 @@ impl Spawn {
         Ok(Finished { output, errors, exit })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts processes")]
     fn start(&mut self) -> io::Result<(Group, Pump)> {
         let (output, writer) = io::pipe()?;
-        let mut command = tokio::process::Command::new(&self.program);
-        command.args(&self.args).current_dir(&self.cwd);
-        for (name, value) in &self.env {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        let errors = if self.separate {
+        let (errors, errors_writer) = if self.separate {
             let (errors, writer) = io::pipe()?;
-            command.stderr(writer);
-            Some(OwnedFd::from(errors))
+            (Some(OwnedFd::from(errors)), OwnedFd::from(writer))
         } else {
             // One pipe for both is what keeps their order.
-            command.stderr(writer.try_clone()?);
-            None
+            (None, OwnedFd::from(writer.try_clone()?))
         };
-        command.stdout(writer);
-        let input = self.input.take();
-        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-        lead_a_session(&mut command);
-
         let mut pump = Pump::new(output.into(), errors, self.keep, self.listener.take())?;
-        let mut child = command.spawn()?;
-        if let (Some(pipe), Some(bytes)) = (child.stdin.take(), input) {
-            pump.feed(pipe, bytes);
+        let input = match self.input.take() {
+            Some(bytes) => {
+                let (input, writer) = io::pipe()?;
+                pump.feed(writer.into(), bytes)?;
+                OwnedFd::from(input)
+            }
+            None => OwnedFd::from(File::open("/dev/null")?),
+        };
+        let group = Group::start(&Leader {
+            argv: &self.argv()?,
+            env: &self.environment()?,
+            cwd: &CString::new(self.cwd.as_os_str().as_bytes())?,
+            stdio: [input.as_fd(), writer.as_fd(), errors_writer.as_fd()],
+        })?;
+        Ok((group, pump))
+    }
+
+    fn argv(&self) -> io::Result<Vec<CString>> {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| Ok(CString::new(word.as_bytes())?)).collect()
+    }
+
+    /// Our environment with the changes to it.
+    fn environment(&self) -> io::Result<Vec<CString>> {
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => variables.insert(name.clone(), value.clone()),
+                None => variables.remove(name),
+            };
         }
-        Ok((Group::new(child), pump))
+        let pairs = variables.iter();
+        pairs.map(|(name, value)| Ok(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)).collect()
     }
 
     fn refusal(&self, source: io::Error) -> SpawnError {
@@ -299,19 +310,6 @@ impl Spawn {
             io::ErrorKind::NotFound => SpawnError::NoProgram { program },
             _ => SpawnError::Refused { program, cwd, source },
         }
-    }
-}
-
-/// Has the child begin by leading a session: it loses our terminal, and all it starts can be found.
-fn lead_a_session(command: &mut tokio::process::Command) {
-    #[expect(unsafe_code, reason = "a session can only be made by the child itself, before it runs its program")]
-    // SAFETY: between fork and exec the closure makes one system call, setsid, which is
-    // async-signal-safe; it allocates nothing and takes no lock.
-    unsafe {
-        command.pre_exec(|| {
-            nix::unistd::setsid()?;
-            Ok(())
-        });
     }
 }
 
