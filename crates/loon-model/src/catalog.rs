@@ -18,7 +18,7 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 const LOCAL_LIMIT: Duration = Duration::from_millis(150);
 /// Where well-known servers listen unless told otherwise.
 const LOCAL_SERVERS: [(&str, u16); 4] =
-    [("Ollama", 11434), ("llama.cpp", 8080), ("LM Studio", 1234), ("vLLM", 8000)];
+    [("ollama", 11434), ("llama-cpp", 8080), ("lm-studio", 1234), ("vllm", 8000)];
 
 /// A model as its server describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct RemoteModel {
 /// A model server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalServer {
-    /// What usually listens on its port.
+    /// What usually listens on its port, as a provider could be named.
     pub name: &'static str,
     /// Its base URL for [`crate::ProviderKind::OpenaiChat`].
     pub base_url: String,
@@ -44,8 +44,8 @@ pub struct LocalServer {
 
 /// The models of a server.
 pub(crate) async fn list(server: &Server, format: Format) -> Result<Vec<RemoteModel>, ModelError> {
-    let query = if format == Format::Anthropic { "limit=1000" } else { "" };
-    let response = server.get("models", query).await?;
+    let parameters: &[_] = if format == Format::Anthropic { &[("limit", "1000")] } else { &[] };
+    let response = server.get("models", parameters).await?;
     let body = server.whole(response, MAX_LIST_BYTES).await?;
     read_list(&body)
 }

@@ -126,6 +126,7 @@ const INVALID_TYPES: &[&str] = &[
     "invalid_argument",
     "badrequesterror",
     "not_found_error",
+    "not_supported_error",
     "model_not_found",
     "invalid_prompt",
 ];
@@ -194,7 +195,7 @@ fn kind(status: Option<u16>, report: &Report) -> ModelErrorKind {
     } else {
         match number {
             Some(403) => ModelErrorKind::Auth,
-            Some(408 | 425 | 500..) => ModelErrorKind::Overloaded,
+            Some(408 | 425 | 500 | 502..) => ModelErrorKind::Overloaded,
             _ => ModelErrorKind::Invalid,
         }
     }

@@ -103,13 +103,13 @@ impl Server {
         url
     }
 
-    /// Asks for `path`; `query` are its parameters.
-    pub(crate) async fn get(&self, path: &str, query: &str) -> Result<Response, ModelError> {
-        let mut url = self.url(path);
-        if !query.is_empty() {
-            url.set_query(Some(query));
-        }
-        let request = self.client()?.get(url);
+    /// Asks for `path` with these parameters.
+    pub(crate) async fn get(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Response, ModelError> {
+        let request = self.client()?.get(self.url(path)).query(parameters);
         self.send(request).await
     }
 
@@ -133,7 +133,10 @@ impl Server {
         let headers = response.headers().clone();
         if status.is_redirection() {
             let to = headers.get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
-            let message = format!("{} redirects to {to}; set `base_url` to that", self.place());
+            let message = format!(
+                "{} redirects to {to}; `base_url` must name that server itself",
+                self.place()
+            );
             let mut error = ModelError::new(ModelErrorKind::Invalid, message);
             error.status = Some(status.as_u16());
             return Err(error);

@@ -59,14 +59,14 @@ fn port(base_url: &str) -> u16 {
 #[tokio::test]
 async fn a_server_on_this_machine_is_found_with_its_models() {
     let fake = Fake::start(vec![(String::new(), Then::Close)]).await;
-    assert_eq!(probe("vLLM", port(&fake.base_url)).await, None);
+    assert_eq!(probe("vllm", port(&fake.base_url)).await, None);
     let list = r#"{"data":[{"id":"a","max_model_len":4096}]}"#;
     // The first connection only knocks.
     let fake = Fake::start(vec![(reply("200 OK", "", list), Then::Keep)]).await;
     assert_eq!(
-        probe("vLLM", port(&fake.base_url)).await,
+        probe("vllm", port(&fake.base_url)).await,
         Some(LocalServer {
-            name: "vLLM",
+            name: "vllm",
             base_url: fake.base_url.clone(),
             models: vec![RemoteModel {
                 id: "a".into(),
@@ -80,11 +80,11 @@ async fn a_server_on_this_machine_is_found_with_its_models() {
 #[tokio::test]
 async fn what_is_no_model_server_is_passed_over() {
     let page = Fake::start(vec![(reply("200 OK", "", "<html></html>"), Then::Keep)]).await;
-    assert_eq!(probe("llama.cpp", port(&page.base_url)).await, None);
+    assert_eq!(probe("llama-cpp", port(&page.base_url)).await, None);
     let silent = Fake::start(vec![(String::new(), Then::Hang)]).await;
-    assert_eq!(probe("llama.cpp", port(&silent.base_url)).await, None);
+    assert_eq!(probe("llama-cpp", port(&silent.base_url)).await, None);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let free = listener.local_addr().unwrap().port();
     drop(listener);
-    assert_eq!(probe("llama.cpp", free).await, None);
+    assert_eq!(probe("llama-cpp", free).await, None);
 }

@@ -188,6 +188,8 @@ fn rights_limits_refusals_and_faults_are_told_apart() {
         (404, r#"{"error":{"message":"model 'x' not found","type":"api_error"}}"#, Invalid),
         (422, r#"{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}"#, Invalid),
         (500, r#"{"error":{"message":"x","type":"invalid_request_error"}}"#, Invalid),
+        (501, r#"{"error":{"message":"x","type":"not_supported_error","code":501}}"#, Invalid),
+        (501, "", Invalid),
     ] {
         assert_eq!(response(status, body).kind, kind, "{status} {body}");
     }

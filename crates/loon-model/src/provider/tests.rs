@@ -111,7 +111,10 @@ async fn redirects_are_told_and_not_followed() {
     assert_eq!((error.kind, error.status), (ModelErrorKind::Invalid, Some(307)));
     assert_eq!(
         error.message,
-        format!("{} redirects to http://elsewhere.test/v2; set `base_url` to that", fake.base_url)
+        format!(
+            "{} redirects to http://elsewhere.test/v2; `base_url` must name that server itself",
+            fake.base_url
+        )
     );
 }
 
@@ -212,13 +215,14 @@ async fn the_models_of_a_server_are_listed() {
     ])
     .await;
     let mut config = fake.config(ProviderKind::Anthropic);
+    config.base_url = Some(format!("{}?api-version=3", fake.base_url));
     config.api_key = Some("k-1234".into());
     let provider = Provider::new(config).unwrap();
     let models = provider.list().await.unwrap();
     assert_eq!(models.iter().map(|model| model.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(models[1].context_tokens, Some(4096));
     assert_eq!(provider.list().await.unwrap_err().message, "bad key [secret]");
-    assert!(fake.asked()[0].head.starts_with("GET /v1/models?limit=1000 HTTP/1.1"));
+    assert!(fake.asked()[0].head.starts_with("GET /v1/models?api-version=3&limit=1000 HTTP/1.1"));
 }
 
 #[tokio::test]
