@@ -2,10 +2,10 @@
 
 use loon_api::event::{DeltaKind, ItemDelta, ItemDropped, ItemStarted, MeterUpdated};
 use loon_api::{
-    Answer, AnswerPart, At, CallId, Item, ItemBody, ItemId, Thinking, ToolCallItem, ToolCallStatus,
-    TurnNumber,
+    Answer, AnswerPart, At, BoxFuture, CallId, Item, ItemBody, ItemId, Thinking, ToolCallItem,
+    ToolCallStatus, TurnNumber,
 };
-use loon_kernel::{Progress, Recorder};
+use loon_kernel::{Follow, Progress, Recorder};
 use serde_json::Value;
 
 /// Least time between two readings of the meter, in milliseconds.
@@ -61,8 +61,7 @@ impl AnswerStream {
         }
     }
 
-    /// Tells the front end of one piece of progress.
-    pub(crate) async fn take(&mut self, progress: Progress, now: At) {
+    async fn tell(&mut self, progress: Progress) {
         match progress {
             Progress::Text(text) => {
                 if self.open != Some(Segment::Text) {
@@ -104,6 +103,7 @@ impl AnswerStream {
             }
             Progress::Output(_) => return,
         }
+        let now = self.recorder.clock().now();
         if now.unix_ms() - self.metered.unix_ms() >= METER_INTERVAL_MS {
             self.metered = now;
             self.meter(self.bytes.div_ceil(BYTES_PER_TOKEN), now, true).await;
@@ -159,6 +159,30 @@ impl AnswerStream {
 
     fn thinking_id(&self) -> ItemId {
         ItemId::thinking(self.turn, self.step, self.thinkings.saturating_sub(1))
+    }
+}
+
+impl Follow for AnswerStream {
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
+        Box::pin(self.tell(progress))
+    }
+}
+
+/// Passes the live output of one tool call on.
+pub(crate) struct OutputStream {
+    pub(crate) recorder: Recorder,
+    pub(crate) turn: TurnNumber,
+    pub(crate) item: ItemId,
+}
+
+impl Follow for OutputStream {
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Progress::Output(text) = progress {
+                let delta = ItemDelta { item: self.item.clone(), of: DeltaKind::Output, text };
+                self.recorder.pass(Some(self.turn), delta).await;
+            }
+        })
     }
 }
 

@@ -3,25 +3,20 @@
 use std::sync::Arc;
 
 use loon_api::event::{
-    ContextEstimated, DeltaKind, EffectStatus, ItemCompleted, ItemDelta, ItemStarted, TurnFinished,
-    TurnStarted,
+    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted,
 };
 use loon_api::{
     Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest,
     StopReason, ToolCallStatus, ToolResult, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
 };
-use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, Progress, ToolEffect};
-use tokio::sync::mpsc;
+use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, ToolEffect};
 use tokio_util::sync::CancellationToken;
 
 use crate::guidance::read_root_guidance;
 use crate::prompt::{PromptParts, system_text};
 use crate::runtime::RuntimeError;
 use crate::session::Session;
-use crate::stream::{AnswerStream, items_of};
-
-/// Room for progress messages between an effect and its readers.
-const PROGRESS_CAPACITY: usize = 64;
+use crate::stream::{AnswerStream, OutputStream, items_of};
 
 /// Answers in a row that may be cut at the output limit, or be empty, before the turn ends.
 const MAX_SPOILED_ANSWERS: u32 = 3;
@@ -155,7 +150,6 @@ impl Session {
         let tools = self.tools.clone();
         let model = Arc::clone(model);
         let effect = async move {
-            let (progress, mut arriving) = mpsc::channel(PROGRESS_CAPACITY);
             let title = |name: &str, arguments: &serde_json::Value| {
                 let tool = tools.iter().find(|tool| tool.spec().name == name);
                 tool.map(|tool| tool.title(arguments)).unwrap_or_default()
@@ -166,17 +160,11 @@ impl Session {
                 model,
                 request: &request,
                 timeout: None,
-                progress,
+                follow: &mut stream,
                 cancel,
             };
-            let performed = gate.model(effect, |answer| items_of(answer, number, step, &title));
-            let follow = async {
-                while let Some(progress) = arriving.recv().await {
-                    stream.take(progress, clock.now()).await;
-                }
-                stream
-            };
-            let (performed, stream) = futures_util::future::join(performed, follow).await;
+            let performed =
+                gate.model(effect, |answer| items_of(answer, number, step, &title)).await;
             (performed, stream, clock.now())
         };
         let (performed, stream, now) = self.attend(effect).await?;
@@ -338,26 +326,16 @@ impl Session {
         let cwd = self.deps.options.cwd.display().to_string();
         let index = call_index(&item.id);
         async move {
-            let id = item.id.clone();
-            let (progress, mut arriving) = mpsc::channel(PROGRESS_CAPACITY);
+            let mut output = OutputStream { recorder, turn, item: item.id.clone() };
             let effect = ToolEffect {
                 turn,
                 key: EffectKey::call(turn, step, index),
                 item,
                 cwd,
-                progress,
+                follow: &mut output,
                 cancel,
             };
-            let follow = async {
-                while let Some(progress) = arriving.recv().await {
-                    if let Progress::Output(text) = progress {
-                        let delta = ItemDelta { item: id.clone(), of: DeltaKind::Output, text };
-                        recorder.pass(Some(turn), delta).await;
-                    }
-                }
-            };
-            let (item, ()) = futures_util::future::join(gate.tool(effect), follow).await;
-            item
+            gate.tool(effect).await
         }
     }
 

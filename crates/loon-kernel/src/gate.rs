@@ -14,11 +14,10 @@ use loon_api::{
     PermissionRule, StopReason, Subject, ToolSpec, TurnNumber, Usage,
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
-use crate::port::{Model, Progress, Tool};
+use crate::port::{Follow, Model, Tool};
 
 mod admission;
 mod model;
@@ -144,8 +143,8 @@ pub struct ModelEffect<'a> {
     pub request: &'a ModelRequest,
     /// How long it may take, repetitions included; absent is without bound.
     pub timeout: Option<Duration>,
-    /// Where to tell of progress.
-    pub progress: mpsc::Sender<Progress>,
+    /// Who is told of progress.
+    pub follow: &'a mut dyn Follow,
     /// Stops it.
     pub cancel: CancellationToken,
 }
@@ -181,7 +180,7 @@ pub struct EffectFailure {
 }
 
 /// A tool call to perform.
-pub struct ToolEffect {
+pub struct ToolEffect<'a> {
     /// The turn it belongs to.
     pub turn: TurnNumber,
     /// Its durable name.
@@ -190,8 +189,8 @@ pub struct ToolEffect {
     pub item: Item,
     /// Folder the call runs in, as an approval shows it.
     pub cwd: String,
-    /// Where to tell of progress.
-    pub progress: mpsc::Sender<Progress>,
+    /// Who is told of progress.
+    pub follow: &'a mut dyn Follow,
     /// Stops it.
     pub cancel: CancellationToken,
 }

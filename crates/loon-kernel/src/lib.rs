@@ -20,7 +20,7 @@ pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
     GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, ToolEffect, Verdict,
 };
-pub use port::{Admitted, EffectContext, Model, Progress, Tool, ToolOutput};
+pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{
     Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StoreError,

@@ -63,6 +63,13 @@ pub enum Progress {
     Output(String),
 }
 
+/// Follows the progress of one effect. The gate records the effect's end only after everything told
+/// before it was taken, so that no piece of progress comes after the end.
+pub trait Follow: Send + Sync {
+    /// Takes one piece.
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()>;
+}
+
 /// A model that can be asked.
 pub trait Model: Send + Sync {
     /// What is known of it.

@@ -149,7 +149,7 @@ fn an_effect_that_began_is_running_until_its_end() {
 #[test]
 fn the_deadline_runs_in_turns_and_effects_but_not_while_a_person_decides() {
     let mut events = vec![(0, started(Some(60_000)))];
-    assert_eq!(fold(events.clone()).remaining(at(500)), Some(Duration::from_secs(60)));
+    assert_eq!(fold(events.clone()).remaining(at(500)), Some(Duration::from_mins(1)));
     events.push((500, turn()));
     assert_eq!(fold(events.clone()).remaining(at(510)), Some(Duration::from_secs(50)));
     events.push((510, asked("q")));
@@ -216,14 +216,18 @@ proptest! {
             })
             .collect();
         let mut whole = ExecutionState::default();
-        records.iter().for_each(|record| whole.apply(record));
+        for record in &records {
+            whole.apply(record);
+        }
 
         let mut resumed = ExecutionState::default();
         for record in &records[..cut.min(records.len())] {
             let line = serde_json::to_string(record).unwrap();
             resumed.apply(&Envelope::parse(&line).unwrap());
         }
-        records.iter().skip(cut).for_each(|record| resumed.apply(record));
+        for record in records.iter().skip(cut) {
+            resumed.apply(record);
+        }
         prop_assert_eq!(&whole, &resumed);
         let running = whole.effects.values().filter(|effect| effect.is_running()).count();
         prop_assert_eq!(whole.running as usize, running);

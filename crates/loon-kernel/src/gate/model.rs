@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::in_words;
-use super::run::{Limits, Ran};
+use super::run::{Limits, Ran, followed, progress_channel};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::error::KernelError;
 use crate::port::{Admitted, EffectContext};
@@ -45,7 +45,7 @@ impl Gate {
     /// with its end.
     pub async fn model(
         &self,
-        effect: ModelEffect<'_>,
+        mut effect: ModelEffect<'_>,
         items: impl FnOnce(&Answer) -> Vec<Item>,
     ) -> Result<ModelOutcome, EffectFailure> {
         let recorder = self.execution.recorder();
@@ -67,7 +67,7 @@ impl Gate {
             timeout_ms: effect.timeout.map(millis),
         };
         recorder.record(Some(effect.turn), started).await.map_err(|error| unrecorded(&error))?;
-        let answer = match self.attempt_all(&effect, began, &mut meter).await {
+        let answer = match self.attempt_all(&mut effect, began, &mut meter).await {
             Ok(Attempts::Answered(answer)) => answer,
             Ok(Attempts::Failed(status, error)) => {
                 return Err(self.fail(&effect, began, meter, status, error).await);
@@ -92,11 +92,12 @@ impl Gate {
     /// Sends the request until it is answered, fails for good or is stopped.
     async fn attempt_all(
         &self,
-        effect: &ModelEffect<'_>,
+        effect: &mut ModelEffect<'_>,
         began: At,
         meter: &mut Meter,
     ) -> Result<Attempts, KernelError> {
-        let limits = Limits { cancel: &effect.cancel, timeout: effect.timeout.map(|t| (began, t)) };
+        let cancel = effect.cancel.clone();
+        let limits = Limits { cancel: &cancel, timeout: effect.timeout.map(|t| (began, t)) };
         let mut delays = self.retry.delays.iter();
         let mut attempt = 0;
         loop {
@@ -146,14 +147,15 @@ impl Gate {
 
     async fn attempt(
         &self,
-        effect: &ModelEffect<'_>,
+        effect: &mut ModelEffect<'_>,
         limits: &Limits<'_>,
     ) -> Ran<Result<Answer, ModelError>> {
         let stop = CancellationToken::new();
-        let cx = EffectContext { cancel: stop.clone(), progress: effect.progress.clone() };
+        let (progress, arriving) = progress_channel();
+        let cx = EffectContext { cancel: stop.clone(), progress };
         let admitted = Admitted::new(effect.key.clone());
         let run = effect.model.run(admitted, effect.request, &cx);
-        self.supervise(run, &stop, limits).await
+        followed(self.supervise(run, &stop, limits), arriving, effect.follow).await
     }
 
     async fn note_retry(

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use loon_api::{At, BoxFuture};
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
+
+use crate::port::{Follow, Progress};
 
 use super::admission::in_words;
 use super::{Gate, Stop};
@@ -101,6 +104,45 @@ impl Gate {
             }
         }
     }
+}
+
+/// Room for pieces of progress between a run and who follows it.
+const PROGRESS_CAPACITY: usize = 64;
+
+/// The way from a run to who follows it.
+pub(super) fn progress_channel() -> (mpsc::Sender<Progress>, mpsc::Receiver<Progress>) {
+    mpsc::channel(PROGRESS_CAPACITY)
+}
+
+/// Does `work` while what it tells is taken by `follow`. Comes back when both are done: whatever the
+/// work told before its end was taken. A sender that outlives the work holds nobody up.
+pub(super) async fn followed<T>(
+    work: impl Future<Output = T>,
+    mut arriving: mpsc::Receiver<Progress>,
+    follow: &mut dyn Follow,
+) -> T {
+    let ended = Notify::new();
+    let work = async {
+        let done = work.await;
+        ended.notify_one();
+        done
+    };
+    let taking = async {
+        loop {
+            tokio::select! {
+                biased;
+                progress = arriving.recv() => match progress {
+                    Some(progress) => follow.take(progress).await,
+                    None => return,
+                },
+                () = ended.notified() => break,
+            }
+        }
+        while let Ok(progress) = arriving.try_recv() {
+            follow.take(progress).await;
+        }
+    };
+    futures_util::future::join(work, taking).await.0
 }
 
 fn returned<T>(done: Result<T, Box<dyn std::any::Any + Send>>) -> Ran<T> {

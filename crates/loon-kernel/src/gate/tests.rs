@@ -292,7 +292,16 @@ impl House {
     }
 }
 
-fn call(index: u32, tool: &str, arguments: Value) -> ToolEffect {
+/// Nobody follows.
+struct Ignored;
+
+impl crate::port::Follow for Ignored {
+    fn take(&mut self, _progress: crate::port::Progress) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn call(index: u32, tool: &str, arguments: Value) -> ToolEffect<'static> {
     let body = ItemBody::ToolCall(ToolCallItem {
         call: CallId::of(1, 0, index),
         tool: tool.to_owned(),
@@ -311,7 +320,7 @@ fn call(index: u32, tool: &str, arguments: Value) -> ToolEffect {
         key: EffectKey::call(1, 0, index),
         item: Item { id: ItemId::call(1, 0, index), turn: 1, body },
         cwd: "~/w".to_owned(),
-        progress: mpsc::channel(1).0,
+        follow: Box::leak(Box::new(Ignored)),
         cancel: CancellationToken::new(),
     }
 }
@@ -346,7 +355,7 @@ fn ask<'a>(step: u32, model: &Arc<FakeModel>, request: &'a ModelRequest) -> Mode
         model: Arc::<FakeModel>::clone(model),
         request,
         timeout: None,
-        progress: mpsc::channel(1).0,
+        follow: Box::leak(Box::new(Ignored)),
         cancel: CancellationToken::new(),
     }
 }

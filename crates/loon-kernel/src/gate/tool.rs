@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::model::millis;
 use super::replay::{no_outcome, under_way};
-use super::run::{Limits, Ran};
+use super::run::{Limits, Ran, followed, progress_channel};
 use super::{ApprovalAnswer, Gate, Stop, ToolEffect, Verdict};
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
@@ -36,7 +36,7 @@ impl Gate {
     /// Performs a tool call. The item that comes back is final, has been recorded, and tells the
     /// model what happened. While the call is under way the reader of the stream sees the item
     /// asking and running.
-    pub async fn tool(&self, effect: ToolEffect) -> Item {
+    pub async fn tool(&self, mut effect: ToolEffect<'_>) -> Item {
         let ItemBody::ToolCall(call) = &effect.item.body else { return effect.item };
         let mut call = call.clone();
         let known =
@@ -45,7 +45,7 @@ impl Gate {
             return self.replay_tool(&effect, call, &known).await;
         }
         let _in_flight = self.execution.enter();
-        match self.perform(&effect, &mut call).await {
+        match self.perform(&mut effect, &mut call).await {
             Ok(item) => item,
             // There is nobody left to record for: the journal is closed, taken over or broken.
             Err(error) => final_item(&effect, call, Ended::unrecorded(&error), None),
@@ -54,7 +54,7 @@ impl Gate {
 
     async fn perform(
         &self,
-        effect: &ToolEffect,
+        effect: &mut ToolEffect<'_>,
         call: &mut ToolCallItem,
     ) -> Result<Item, KernelError> {
         let clock = self.execution.recorder().clock();
@@ -75,7 +75,7 @@ impl Gate {
     /// Everything that must hold before the call may run.
     async fn check(
         &self,
-        effect: &ToolEffect,
+        effect: &ToolEffect<'_>,
         call: &mut ToolCallItem,
     ) -> Result<Checked, KernelError> {
         if let Err(refusal) = self.admit(&effect.cancel, false) {
@@ -107,7 +107,7 @@ impl Gate {
     /// Asks a human. The wait costs neither the call's timeout nor the deadline.
     async fn ask(
         &self,
-        effect: &ToolEffect,
+        effect: &ToolEffect<'_>,
         call: &ToolCallItem,
         approval: Approval,
     ) -> Result<Result<(), Ended>, KernelError> {
@@ -145,7 +145,7 @@ impl Gate {
 
     async fn record_intent(
         &self,
-        effect: &ToolEffect,
+        effect: &ToolEffect<'_>,
         call: &ToolCallItem,
         timeout: Option<Duration>,
     ) -> Result<(), KernelError> {
@@ -163,16 +163,18 @@ impl Gate {
 
     async fn run_tool(
         &self,
-        effect: &ToolEffect,
+        effect: &mut ToolEffect<'_>,
         call: &ToolCallItem,
         tool: &dyn Tool,
         timeout: Option<(At, Duration)>,
     ) -> Ended {
         let stop = CancellationToken::new();
-        let cx = EffectContext { cancel: stop.clone(), progress: effect.progress.clone() };
+        let (progress, arriving) = progress_channel();
+        let cx = EffectContext { cancel: stop.clone(), progress };
         let run = tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
         let limits = Limits { cancel: &effect.cancel, timeout };
-        match self.supervise(run, &stop, &limits).await {
+        let ran = followed(self.supervise(run, &stop, &limits), arriving, effect.follow).await;
+        match ran {
             Ran::Returned(output) => Ended::returned(output),
             Ran::Stopped(stop, output) => Ended::stopped(stop, output),
             Ran::Panicked(words) => Ended::panicked(&words),
@@ -182,7 +184,7 @@ impl Gate {
     /// Records the final item and the end of the effect together.
     async fn finish(
         &self,
-        effect: &ToolEffect,
+        effect: &ToolEffect<'_>,
         call: ToolCallItem,
         ended: Ended,
         began: Option<At>,
@@ -201,16 +203,15 @@ impl Gate {
         let item = final_item(effect, call, ended, ms);
         let records = vec![ItemCompleted { item: item.clone() }.into(), end.into()];
         match recorder.record_all(Some(effect.turn), records).await {
-            Ok(_) => Ok(item),
             // The call did end; that this could not be recorded must not change what the model and
             // the user are told of it, when a cancel is the reason.
-            Err(KernelError::Cancelled { .. }) => Ok(item),
+            Ok(_) | Err(KernelError::Cancelled { .. }) => Ok(item),
             Err(error) => Err(error),
         }
     }
 
     /// Shows the item on its way; the record follows when it is final.
-    async fn show(&self, effect: &ToolEffect, call: &ToolCallItem, status: ToolCallStatus) {
+    async fn show(&self, effect: &ToolEffect<'_>, call: &ToolCallItem, status: ToolCallStatus) {
         let call = ToolCallItem { status, ..call.clone() };
         let item = Item { body: ItemBody::ToolCall(call), ..effect.item.clone() };
         self.execution.recorder().pass(Some(effect.turn), ItemStarted { item }).await;
@@ -229,7 +230,7 @@ impl Gate {
 
     async fn replay_tool(
         &self,
-        effect: &ToolEffect,
+        effect: &ToolEffect<'_>,
         call: ToolCallItem,
         known: &EffectRecord,
     ) -> Item {
@@ -346,7 +347,7 @@ impl From<Stop> for Ended {
     }
 }
 
-fn final_item(effect: &ToolEffect, call: ToolCallItem, ended: Ended, ms: Option<u64>) -> Item {
+fn final_item(effect: &ToolEffect<'_>, call: ToolCallItem, ended: Ended, ms: Option<u64>) -> Item {
     let call = ToolCallItem {
         status: ended.call,
         summary: ended.output.summary,
@@ -361,7 +362,7 @@ fn final_item(effect: &ToolEffect, call: ToolCallItem, ended: Ended, ms: Option<
 }
 
 fn approval(
-    effect: &ToolEffect,
+    effect: &ToolEffect<'_>,
     call: &ToolCallItem,
     tool: &dyn Tool,
     subjects: &[Subject],

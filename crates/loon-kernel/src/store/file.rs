@@ -301,10 +301,9 @@ fn snapshot(
     exec: ExecutionId,
 ) -> Result<(u64, Option<Mark>), StoreError> {
     let len = || Ok(file.metadata().map_err(io_error("look at", path))?.len());
-    if !fence.exists() {
+    let Some(fence) = FenceFile::look_at(fence.to_path_buf(), exec)? else {
         return Ok((len()?, None));
-    }
-    let fence = FenceFile::open(fence.to_path_buf(), exec)?;
+    };
     let held = fence.lock()?;
     Ok((len()?, held.read()?))
 }

@@ -193,3 +193,57 @@ fn a_copy_of_the_intact_records_can_be_continued() {
         assert_eq!(read(store.as_ref(), exec).len(), 5);
     });
 }
+
+#[test]
+fn a_take_over_loses_nothing_that_was_acknowledged() {
+    both(|store| {
+        let (exec, mut records) = journal(store.as_ref(), 1);
+        let mut old = store.open(exec).unwrap().writer;
+        let writing = std::thread::spawn(move || {
+            let mut acknowledged = Vec::new();
+            loop {
+                let next = note(exec, acknowledged.len() as u64 + 2, "old");
+                match old.append(std::slice::from_ref(&next)) {
+                    Ok(()) => acknowledged.push(next),
+                    Err(error) => return (acknowledged, error),
+                }
+            }
+        });
+        while read(store.as_ref(), exec).len() < 50 {
+            std::thread::yield_now();
+        }
+        let mut new = store.take_over(exec).unwrap().writer;
+        let next = read(store.as_ref(), exec).len() as u64 + 1;
+        new.append(&[last(exec, next)]).unwrap();
+        let (acknowledged, error) = writing.join().unwrap();
+        assert_eq!(error.code(), ErrorCode::Fenced);
+        records.extend(acknowledged);
+        records.push(last(exec, next));
+        assert_eq!(read(store.as_ref(), exec), records);
+        assert!(store.verify(exec).unwrap().is_sound());
+    });
+}
+
+#[test]
+fn readers_beside_a_writer_see_whole_records_in_order() {
+    both(|store| {
+        let (exec, _) = journal(store.as_ref(), 1);
+        let mut writer = store.open(exec).unwrap().writer;
+        let writing = std::thread::spawn(move || {
+            for seq in 2..=200 {
+                let text = "x".repeat(usize::try_from(seq).unwrap() * 400);
+                writer.append(&[note(exec, seq, &text)]).unwrap();
+            }
+        });
+        let mut seen = 0;
+        while seen < 200 {
+            let now = read(store.as_ref(), exec);
+            let expected: Vec<_> = (1..=now.len() as u64).map(Some).collect();
+            assert_eq!(now.iter().map(|record| record.seq).collect::<Vec<_>>(), expected);
+            assert!(now.len() >= seen);
+            seen = now.len();
+            assert!(store.verify(exec).unwrap().is_sound());
+        }
+        writing.join().unwrap();
+    });
+}

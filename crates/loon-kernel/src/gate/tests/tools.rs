@@ -21,7 +21,7 @@ fn second(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn spawn(gate: &Arc<Gate>, effect: ToolEffect) -> tokio::task::JoinHandle<Item> {
+fn spawn(gate: &Arc<Gate>, effect: ToolEffect<'static>) -> tokio::task::JoinHandle<Item> {
     let gate = Arc::clone(gate);
     tokio::spawn(async move { gate.tool(effect).await })
 }

@@ -78,6 +78,15 @@ impl FenceFile {
         Ok(Self { file: Mutex::new(file), path, exec })
     }
 
+    /// Opens the file only to lock and read it; nothing if there is none.
+    pub(super) fn look_at(path: PathBuf, exec: ExecutionId) -> Result<Option<Self>, StoreError> {
+        match File::open(&path) {
+            Ok(file) => Ok(Some(Self { file: Mutex::new(file), path, exec })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("open", &path)(error)),
+        }
+    }
+
     /// Waits until no other process writes.
     pub(super) fn lock(&self) -> Result<Fence<'_>, StoreError> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);

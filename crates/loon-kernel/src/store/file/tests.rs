@@ -34,7 +34,9 @@ fn add(store: &FileStore, exec: ExecutionId, bytes: &[u8]) {
 fn every_line_is_json(store: &FileStore, exec: ExecutionId) -> usize {
     let text = String::from_utf8(bytes_of(store, exec)).unwrap();
     assert!(text.ends_with('\n'));
-    text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).count()
+    let values: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    values.len()
 }
 
 /// One append, one more opening: everything must be there and sound.
@@ -185,7 +187,7 @@ fn every_changed_byte_is_found() {
             bytes[place] = change;
             put(store.journal(exec), &bytes);
             let found = store.verify(exec).unwrap();
-            let line = good[..place].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            let line = good[..place].split(|byte| *byte == b'\n').count() as u64;
             let damage = found.damage.unwrap_or_else(|| panic!("byte {place} as {change}"));
             assert!(damage.line <= line + 1, "byte {place} as {change}: {damage:?}");
             assert!(found.records < 3 || damage.mendable, "byte {place} as {change}: {damage:?}");
@@ -342,4 +344,23 @@ fn the_folder_of_an_execution_is_named_by_the_day_it_was_made() {
     );
     let old: ExecutionId = "00000000-0000-4000-8000-000000000000".parse().unwrap();
     assert!(store.dir(old).starts_with("/d/executions/1970/01"));
+}
+
+#[test]
+fn nobody_else_can_read_what_is_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, store) = store();
+    let (exec, _) = journal(&store, 1);
+    let mut writer = store.open(exec).unwrap().writer;
+    writer.append(&[note(exec, 2, &"y".repeat(70_000))]).unwrap();
+    add(&store, exec, b"torn");
+    drop(writer);
+    store.repair(exec).unwrap();
+    let dir = store.dir(exec);
+    let blob = std::fs::read_dir(dir.join("blobs")).unwrap().next().unwrap().unwrap().path();
+    let files = ["journal.jsonl", "fence", "torn-1"].map(|name| dir.join(name));
+    for path in files.into_iter().chain([dir.clone(), dir.join("blobs"), blob]) {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
 }
