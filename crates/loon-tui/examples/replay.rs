@@ -1,15 +1,16 @@
 //! Shows the screen without a runtime: plays a scripted turn for every prompt.
 //!
-//! `cargo run -p loon-tui --example replay -- [stream] [long] [ascii] [nocolor] [THEME]`
+//! `cargo run -p loon-tui --example replay -- [stream] [long] [ascii] [nocolor] [panic] [THEME]`
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
     ApprovalRequested, ApprovalResolved, ContextEstimated, Decision, DeltaKind, EffectFinished,
-    EffectKind, EffectStarted, EffectStatus, ExecutionStarted, HistoryPage, ItemCompleted, ItemDelta,
-    ItemStarted, MeterUpdated, ModeChanged, ModelChanged, ModelsListed, QueueReturned, SessionOpened,
-    SessionRewound, SessionState, SessionsListed, StreamFinished, TurnFinished, TurnStarted,
+    EffectKind, EffectStarted, EffectStatus, ExecutionStarted, HistoryPage, ItemCompleted,
+    ItemDelta, ItemStarted, MeterUpdated, ModeChanged, ModelChanged, ModelsListed, QueueReturned,
+    SessionOpened, SessionRewound, SessionState, SessionsListed, StreamFinished, TurnFinished,
+    TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, CallId, Command, Cost, EffectKey, Envelope, ExecutionId,
@@ -54,6 +55,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         queued: Vec::new(),
         closed: false,
     };
+    if has("panic") {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            panic!("asked for on the command line");
+        });
+    }
     let player = tokio::spawn(script.play(has("long")));
     let options = ScreenOptions {
         theme,
@@ -144,9 +151,15 @@ impl Script {
                 self.send(ModelsListed { models }).await;
             }
             Command::ListSessions => self.send(SessionsListed { sessions: Vec::new() }).await,
-            Command::History { .. } => self.send(HistoryPage { items: Vec::new(), more: false }).await,
+            Command::History { .. } => {
+                self.send(HistoryPage { items: Vec::new(), more: false }).await;
+            }
             Command::Rewind { to } => {
-                self.send(SessionRewound { to, text: "fix the off-by-one\nand add a test".to_owned() }).await;
+                self.send(SessionRewound {
+                    to,
+                    text: "fix the off-by-one\nand add a test".to_owned(),
+                })
+                .await;
             }
             Command::Unqueue => {
                 let texts = std::mem::take(&mut self.queued);
@@ -176,9 +189,15 @@ impl Script {
         let turn = self.turn;
         self.send(TurnStarted { model: "lab/sonnet".to_owned(), mode: Mode::Default }).await;
         self.send(ItemCompleted { item: user(turn, &text) }).await;
-        let status = if self.steps(turn).await { TurnStatus::Completed } else { TurnStatus::Interrupted };
-        let finished =
-            TurnFinished { status, error: None, steps: 1, usage: Usage::default(), cost: Cost::default() };
+        let status =
+            if self.steps(turn).await { TurnStatus::Completed } else { TurnStatus::Interrupted };
+        let finished = TurnFinished {
+            status,
+            error: None,
+            steps: 1,
+            usage: Usage::default(),
+            cost: Cost::default(),
+        };
         self.send(finished).await;
     }
 
@@ -197,7 +216,11 @@ impl Script {
         let thinking = |text: &str| Item {
             id: ItemId::thinking(turn, 0, 0),
             turn,
-            body: ItemBody::Thinking(Thinking { text: text.to_owned(), model: "lab/sonnet".to_owned(), opaque: None }),
+            body: ItemBody::Thinking(Thinking {
+                text: text.to_owned(),
+                model: "lab/sonnet".to_owned(),
+                opaque: None,
+            }),
         };
         let words = "The pager counts from one, so integer division drops the last page. Rounding up mends it.";
         self.send(ItemStarted { item: thinking("") }).await;
@@ -208,7 +231,10 @@ impl Script {
         let answer = ItemId::text(turn, 0, 0);
         self.send(ItemStarted { item: answer_item(turn, "") }).await;
         loop {
-            if !self.stream(&answer, DeltaKind::Text, ANSWER, if self.endless { 5 } else { 15 }).await {
+            if !self
+                .stream(&answer, DeltaKind::Text, ANSWER, if self.endless { 5 } else { 15 })
+                .await
+            {
                 return false;
             }
             if !self.endless {
@@ -252,14 +278,17 @@ impl Script {
             return true;
         }
         self.send(ItemStarted { item: with_status(&bash, ToolCallStatus::Running) }).await;
-        let output: String = (1..=14).map(|at| format!("test pager::case_{at} ... ok\n")).collect();
+        let output: Vec<String> =
+            (1..=14).map(|at| format!("test pager::case_{at} ... ok")).collect();
+        let output = output.join("\n");
         if !self.stream(&bash.id, DeltaKind::Output, &output, 20).await {
             self.send(ItemCompleted { item: with_status(&bash, ToolCallStatus::Cancelled) }).await;
             return false;
         }
         self.send(ItemCompleted { item: done(&bash, "exit 0", 2_130, &output) }).await;
         let failing = call(turn, 5, "bash", "cargo clippy");
-        let mut failed = done(&failing, "exit 101", 860, "error: unused variable `x`\n --> src/pager.rs:4:9\n");
+        let mut failed =
+            done(&failing, "exit 101", 860, "error: unused variable `x`\n --> src/pager.rs:4:9\n");
         if let ItemBody::ToolCall(call) = &mut failed.body {
             call.status = ToolCallStatus::Failed;
         }
@@ -309,7 +338,8 @@ impl Script {
             let piece: String = piece.iter().collect();
             self.send(ItemDelta { item: item.clone(), of, text: piece }).await;
             tokens += 5;
-            self.send(MeterUpdated { tokens, ms: tokens * pause_ms / 5 + 1, estimated: true }).await;
+            self.send(MeterUpdated { tokens, ms: tokens * pause_ms / 5 + 1, estimated: true })
+                .await;
             self.send(ContextEstimated { tokens: 12_000 + tokens, capacity: Some(32_768) }).await;
             let pause = tokio::time::sleep(Duration::from_millis(pause_ms));
             tokio::select! {

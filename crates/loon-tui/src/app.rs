@@ -84,22 +84,10 @@ pub(crate) async fn run(
                 }
                 None => return Ok(Exit::HungUp),
             },
-            event = events.recv(), if open => match event {
-                Some(event) => {
-                    app.take(Event::Runtime(event));
-                    for _ in 1..BATCH {
-                        match events.try_recv() {
-                            Ok(event) => app.take(Event::Runtime(event)),
-                            Err(_) => break,
-                        }
-                    }
-                }
-                None => {
-                    open = false;
-                    let exit = if app.model.closing.is_some() { Exit::Quit } else { Exit::Lost };
-                    app.exit.get_or_insert(exit);
-                }
-            },
+            event = events.recv(), if open => {
+                open = event.is_some();
+                app.take_events(event, &mut events);
+            }
             Some(done) = jobs_done.recv() => app.take(Event::JobDone(done)),
             permit = commands.reserve(), if sending => match permit {
                 Ok(permit) => {
@@ -148,6 +136,26 @@ impl App {
     fn take_inputs(&mut self, inputs: Vec<Input>) {
         for input in inputs {
             self.take(Event::Input(input));
+        }
+    }
+
+    /// Takes in an event and what waits behind it; without one, the runtime is gone.
+    fn take_events(
+        &mut self,
+        first: Option<Arc<Envelope>>,
+        events: &mut mpsc::Receiver<Arc<Envelope>>,
+    ) {
+        let Some(first) = first else {
+            let exit = if self.model.closing.is_some() { Exit::Quit } else { Exit::Lost };
+            self.exit.get_or_insert(exit);
+            return;
+        };
+        self.take(Event::Runtime(first));
+        for _ in 1..BATCH {
+            match events.try_recv() {
+                Ok(event) => self.take(Event::Runtime(event)),
+                Err(_) => break,
+            }
         }
     }
 
@@ -212,7 +220,8 @@ impl App {
     /// The next moment at which something is due, if anything is.
     fn wake_at(&self) -> Option<Instant> {
         let frame = self.dirty.then(|| self.drawn + FRAME);
-        let closing = self.model.closing.map(|since| self.began + Duration::from_millis(since) + CLOSING);
+        let closing =
+            self.model.closing.map(|since| self.began + Duration::from_millis(since) + CLOSING);
         let second = self.model.session.turn.map(|turn| {
             let running = self.ticked.max(turn.since).saturating_sub(turn.since);
             self.began + Duration::from_millis(turn.since + running / 1000 * 1000 + 1000)
@@ -226,7 +235,8 @@ impl App {
             self.exit.get_or_insert(Exit::Quit);
         }
         if let Some(turn) = self.model.session.turn
-            && now.saturating_sub(turn.since) / 1000 > self.ticked.max(turn.since).saturating_sub(turn.since) / 1000
+            && now.saturating_sub(turn.since) / 1000
+                > self.ticked.max(turn.since).saturating_sub(turn.since) / 1000
         {
             self.ticked = now;
             self.take(Event::Tick);

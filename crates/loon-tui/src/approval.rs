@@ -92,7 +92,9 @@ impl Approvals {
 
     /// A request was decided.
     pub(crate) fn resolve(&mut self, id: &ApprovalId, now: u64) {
-        let Some(at) = self.sheets.iter().position(|sheet| sheet.approval.id == *id) else { return };
+        let Some(at) = self.sheets.iter().position(|sheet| sheet.approval.id == *id) else {
+            return;
+        };
         self.sheets.remove(at);
         if at == self.current {
             self.ready_at = now + GUARD_MS;
@@ -245,7 +247,9 @@ impl Sheet {
                 return Answer::Taken;
             }
             Choice::Always if self.rule.is_none() => {
-                return Answer::Refused("no rule fits this call alone: allow it once or for the session");
+                return Answer::Refused(
+                    "no rule fits this call alone: allow it once or for the session",
+                );
             }
             Choice::Once => ApprovalScope::Once,
             Choice::Session => ApprovalScope::Session,

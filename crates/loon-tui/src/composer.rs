@@ -205,7 +205,8 @@ impl Composer {
         self.typing = false;
         let rows = self.rows(width);
         let (row, column) = rows.cursor;
-        let next = if up { row.checked_sub(1) } else { Some(row + 1).filter(|row| *row < rows.rows.len()) };
+        let next =
+            if up { row.checked_sub(1) } else { Some(row + 1).filter(|row| *row < rows.all.len()) };
         match next {
             Some(next) => self.state.cursor = rows.offset(next, column),
             None => self.browse(up),
@@ -254,10 +255,7 @@ impl Composer {
         match to {
             Move::Left => cursor - before.graphemes(true).next_back().map_or(0, str::len),
             Move::Right => cursor + after.graphemes(true).next().map_or(0, str::len),
-            Move::WordLeft => before
-                .unicode_word_indices()
-                .next_back()
-                .map_or(0, |(at, _)| at),
+            Move::WordLeft => before.unicode_word_indices().next_back().map_or(0, |(at, _)| at),
             Move::WordRight => after
                 .unicode_word_indices()
                 .next()

@@ -47,7 +47,9 @@ pub(crate) fn lay(diff: &str, width: usize) -> Vec<Line> {
         let number = number.map_or(String::new(), |number| number.to_string());
         let margin = format!("{number:>digits$} ");
         let room = width.saturating_sub(digits + 3).max(4);
-        for (part, line) in wrap(&[Span::new(text, role)], room, Break::Anywhere).into_iter().enumerate() {
+        for (part, line) in
+            wrap(&[Span::new(text, role)], room, Break::Anywhere).into_iter().enumerate()
+        {
             let mut whole = if part == 0 {
                 Line::of(&margin, Role::Dim).and(&format!("{sign} "), role)
             } else {
@@ -72,12 +74,8 @@ fn hunk_starts(row: &str) -> Option<(u64, u64)> {
 }
 
 fn number_width(diff: &str) -> usize {
-    let last = diff
-        .lines()
-        .filter_map(hunk_starts)
-        .map(|(old, new)| old.max(new))
-        .max()
-        .unwrap_or(0);
+    let last =
+        diff.lines().filter_map(hunk_starts).map(|(old, new)| old.max(new)).max().unwrap_or(0);
     let longest = diff.lines().count() as u64;
     (last + longest).to_string().len().max(3)
 }

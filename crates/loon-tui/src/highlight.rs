@@ -15,7 +15,7 @@ const TEXT_LIMIT: usize = 128 * 1024;
 /// Longest line, in bytes, that is highlighted.
 const LINE_LIMIT: usize = 2_000;
 /// Longest time one block may take.
-const TIME_LIMIT: Duration = Duration::from_millis(250);
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// Names a piece of code together with its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ pub(crate) fn start<O: Send + 'static>(
     let (sender, jobs) = mpsc::channel::<Job<O>>();
     std::thread::Builder::new().name("highlight".to_owned()).spawn(move || {
         let Ok(first) = jobs.recv() else { return };
-        let rules = Rules::load();
+        let rules = Rules::load(TIME_LIMIT);
         for job in std::iter::once(first).chain(jobs) {
             let highlight = rules.highlight(&job.language, &job.text);
             done(job.owner, job.id, highlight);
@@ -86,12 +86,13 @@ pub(crate) fn start<O: Send + 'static>(
 
 /// Loaded syntaxes and what their scopes mean here.
 struct Rules {
+    time_limit: Duration,
     syntaxes: SyntaxSet,
     roles: Vec<(Scope, Role)>,
 }
 
 impl Rules {
-    fn load() -> Self {
+    fn load(time_limit: Duration) -> Self {
         let roles = [
             ("comment", Role::Comment),
             ("string", Role::Literal),
@@ -111,6 +112,7 @@ impl Rules {
             ("markup.deleted", Role::Removed),
         ];
         Self {
+            time_limit,
             syntaxes: two_face::syntax::extra_newlines(),
             roles: roles
                 .into_iter()
@@ -129,7 +131,7 @@ impl Rules {
         let mut state = ParseState::new(syntax);
         let mut stack = ScopeStack::new();
         for line in text.split_inclusive('\n') {
-            if line.len() > LINE_LIMIT || began.elapsed() > TIME_LIMIT {
+            if line.len() > LINE_LIMIT || began.elapsed() > self.time_limit {
                 break;
             }
             let Ok(changes) = state.parse_line(line, &self.syntaxes) else { break };
@@ -159,7 +161,10 @@ impl Rules {
             .iter()
             .rev()
             .find_map(|scope| {
-                self.roles.iter().find(|(known, _)| known.is_prefix_of(*scope)).map(|(_, role)| *role)
+                self.roles
+                    .iter()
+                    .find(|(known, _)| known.is_prefix_of(*scope))
+                    .map(|(_, role)| *role)
             })
             .unwrap_or(Role::Code)
     }
@@ -171,11 +176,13 @@ mod tests {
 
     #[test]
     fn rust_gets_roles_and_keeps_its_text() {
-        let rules = Rules::load();
+        let rules = Rules::load(Duration::MAX);
         let text = "fn main() { // go\n    let x = \"s\";\n}\n";
         let highlight = rules.highlight("rust", text);
         let spans = highlight.spans(0, "fn main() { // go");
-        let role_of = |piece: &str| spans.iter().find(|span| span.text.as_str().contains(piece)).unwrap().look.role;
+        let role_of = |piece: &str| {
+            spans.iter().find(|span| span.text.as_str().contains(piece)).unwrap().look.role
+        };
         assert_eq!(role_of("fn"), Role::Keyword);
         assert_eq!(role_of("main"), Role::Function);
         assert_eq!(role_of("go"), Role::Comment);
@@ -185,7 +192,7 @@ mod tests {
 
     #[test]
     fn long_lines_and_unknown_languages_stay_plain() {
-        let rules = Rules::load();
+        let rules = Rules::load(Duration::MAX);
         assert_eq!(rules.highlight("no-such-language", "x\n"), Highlight::default());
         let line = "x".repeat(LINE_LIMIT + 1);
         let highlight = rules.highlight("rust", &line);

@@ -57,7 +57,9 @@ pub struct ScreenOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum ScreenError {
     /// Standard output is no terminal, or its modes cannot be set.
-    #[error("the terminal cannot be set up for the full screen: {0}; `loon exec` works without one")]
+    #[error(
+        "the terminal cannot be set up for the full screen: {0}; `loon exec` works without one"
+    )]
     Terminal(#[source] std::io::Error),
     /// Standard input cannot be read.
     #[error("the keyboard cannot be read: {0}")]

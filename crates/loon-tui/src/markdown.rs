@@ -157,8 +157,9 @@ impl Markdown {
 
     /// Takes a highlighting; true if a block uses it.
     pub(crate) fn set_highlight(&mut self, id: CodeId, highlight: Highlight) -> bool {
-        let users: Vec<usize> =
-            (0..self.blocks.len()).filter(|at| self.blocks.get(*at).is_some_and(|block| block.codes.contains(&id))).collect();
+        let users: Vec<usize> = (0..self.blocks.len())
+            .filter(|at| self.blocks.get(*at).is_some_and(|block| block.codes.contains(&id)))
+            .collect();
         if users.is_empty() {
             return false;
         }
@@ -183,7 +184,8 @@ impl Markdown {
         loop {
             self.skip_blank_lines();
             let rest = self.text.get(self.tail..).unwrap_or_default();
-            let done = if self.complete { rest.len() } else { rest.rfind('\n').map_or(0, |at| at + 1) };
+            let done =
+                if self.complete { rest.len() } else { rest.rfind('\n').map_or(0, |at| at + 1) };
             if done == 0 {
                 return;
             }
@@ -199,9 +201,11 @@ impl Markdown {
 
     fn close(&mut self, end: usize) {
         let source = self.text.get(self.tail..end).unwrap_or_default();
-        let laid = Layout::new(self.width, self.glyphs, &self.highlights).lay(source, !self.blocks.is_empty());
+        let laid = Layout::new(self.width, self.glyphs, &self.highlights)
+            .lay(source, !self.blocks.is_empty());
         let codes = laid.codes.iter().map(|code| code.id).collect();
-        self.wanted.extend(laid.codes.into_iter().filter(|code| !self.highlights.contains_key(&code.id)));
+        self.wanted
+            .extend(laid.codes.into_iter().filter(|code| !self.highlights.contains_key(&code.id)));
         if !laid.lines.is_empty() {
             self.blocks.push(Block { start: self.tail, end, lines: laid.lines.into(), codes });
         }
@@ -210,7 +214,9 @@ impl Markdown {
     }
 
     fn skip_blank_lines(&mut self) {
-        while let Some(line) = self.text.get(self.tail..).and_then(|rest| rest.split_inclusive('\n').next()) {
+        while let Some(line) =
+            self.text.get(self.tail..).and_then(|rest| rest.split_inclusive('\n').next())
+        {
             if !line.ends_with('\n') || !line.trim().is_empty() {
                 return;
             }
@@ -228,7 +234,9 @@ impl Markdown {
             laid: first,
             chunks: Vec::new(),
         });
-        while let Some(line) = rest.get(open.searched..).and_then(|rest| rest.split_inclusive('\n').next()) {
+        while let Some(line) =
+            rest.get(open.searched..).and_then(|rest| rest.split_inclusive('\n').next())
+        {
             open.searched += line.len();
             if closes(open.fence, line) {
                 return Some(open.searched);
@@ -248,7 +256,11 @@ impl Markdown {
         if let Some(open) = &mut self.fence {
             if open.laid < open.searched || open.chunks.is_empty() {
                 let code = rest.get(open.laid..open.searched).unwrap_or_default();
-                let mut lines = if spaced && open.chunks.is_empty() { vec![Line::default()] } else { Vec::new() };
+                let mut lines = if spaced && open.chunks.is_empty() {
+                    vec![Line::default()]
+                } else {
+                    Vec::new()
+                };
                 lines.extend(layout.plain_code(code));
                 open.chunks.push(lines.into());
                 open.laid = open.searched;
@@ -292,7 +304,9 @@ fn prose_end(lines: &str, complete: bool) -> Option<usize> {
             break;
         }
     }
-    let second = starts.get(1).map(|start| lines.get(..*start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1));
+    let second = starts.get(1).map(|start| {
+        lines.get(..*start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+    });
     match second {
         Some(end) if end > 0 => Some(end),
         _ if !complete && lines.len() >= OPEN_LIMIT => {

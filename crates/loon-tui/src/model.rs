@@ -124,8 +124,10 @@ impl Model {
     /// Lays out what is in view; asks for older items and for highlighting.
     pub(crate) fn prepare(&mut self) -> Vec<Action> {
         self.places = crate::view::places(self);
-        if let Some(popup) = self.layers.last_mut() {
-            popup.page = crate::view::popup_page(self.size);
+        if let Some(page) = self.layers.last().map(|popup| crate::view::popup_page(self, popup))
+            && let Some(popup) = self.layers.last_mut()
+        {
+            popup.page = page;
         }
         let page = self.page();
         let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));

@@ -50,9 +50,14 @@ impl Painter {
         self.shown = None;
     }
 
-    /// The bytes that bring `next` on the screen, with the cursor at `cursor` or hidden. Rows of
+    /// The bytes that bring `next` on the screen, leaving something else in it, with the cursor at `cursor` or hidden. Rows of
     /// `scrolling` may be moved rather than written.
-    pub(crate) fn paint(&mut self, next: &mut Buffer, scrolling: Rect, cursor: Option<(u16, u16)>) -> &[u8] {
+    pub(crate) fn paint(
+        &mut self,
+        next: &mut Buffer,
+        scrolling: Rect,
+        cursor: Option<(u16, u16)>,
+    ) -> &[u8] {
         self.out.clear();
         mend(next);
         let mut shown = match self.shown.take() {
@@ -64,7 +69,8 @@ impl Painter {
             self.paint_row(&shown, next, y);
         }
         self.place_cursor(cursor);
-        shown.clone_from(next);
+        // What was shown before is of no use to anyone: its memory takes the picture after this one.
+        std::mem::swap(&mut shown, next);
         self.shown = Some(shown);
         if self.out.len() > SYNC_FROM {
             self.out.splice(0..0, *b"\x1b[?2026h");
@@ -99,7 +105,9 @@ impl Painter {
     fn go(&mut self, (x, y): (u16, u16)) {
         match self.at {
             Some(at) if at == (x, y) => return,
-            Some((from, row)) if row == y && from < x => self.write(format_args!("\x1b[{}C", x - from)),
+            Some((from, row)) if row == y && from < x => {
+                self.write(format_args!("\x1b[{}C", x - from));
+            }
             Some((_, row)) if row + 1 == y && x == 0 => self.out.extend_from_slice(b"\r\n"),
             Some((_, row)) if row == y && x == 0 => self.out.push(b'\r'),
             _ => self.write(format_args!("\x1b[{};{}H", y + 1, x + 1)),
@@ -111,12 +119,12 @@ impl Painter {
     fn move_rows(&mut self, shown: &mut Buffer, next: &Buffer, area: Rect) {
         let area = area.intersection(next.area);
         let rows = usize::from(area.height);
-        let old: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(shown, y)).collect();
-        let new: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(next, y)).collect();
-        let kept = old.iter().zip(&new).filter(|(old, new)| old == new).count();
-        if rows < 3 || rows - kept < 3 {
+        let differs = |y: &u16| !same_row(row(shown, *y), row(next, *y));
+        if rows < 3 || (area.top()..area.bottom()).filter(differs).count() < 3 {
             return;
         }
+        let old: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(shown, y)).collect();
+        let new: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(next, y)).collect();
         let blank = row_hash(&Buffer::empty(Rect { height: 1, y: 0, ..next.area }), 0);
         let matches = |by: isize| {
             let hit = |(at, hash): &(usize, &u64)| {
@@ -148,14 +156,18 @@ impl Painter {
 
     fn paint_row(&mut self, shown: &Buffer, next: &Buffer, y: u16) {
         let (old, new) = (row(shown, y), row(next, y));
-        if old.iter().zip(new).all(|(old, new)| looks_same(old, new)) {
+        if same_row(old, new) {
             return;
         }
         let columns = new.len() as u16;
-        let blank_from = new.iter().rposition(|cell| !is_blank(cell, new.last())).map_or(0, |at| at + 1) as u16;
+        let blank_from =
+            new.iter().rposition(|cell| !is_blank(cell, new.last())).map_or(0, |at| at + 1) as u16;
         let mut x = 0;
         while x < blank_from {
-            let Some((old_cell, cell)) = old.get(usize::from(x)).zip(new.get(usize::from(x))) else { break };
+            let Some((old_cell, cell)) = old.get(usize::from(x)).zip(new.get(usize::from(x)))
+            else {
+                break;
+            };
             if looks_same(old_cell, cell) {
                 x += 1;
                 continue;
@@ -213,7 +225,9 @@ impl Painter {
     /// The cell looks right with the pen as it is: only the background of a blank shows.
     fn can_stay(&self, cell: &Cell) -> bool {
         pen_of(cell) == self.pen
-            || (is_bare(cell) && cell.bg == self.pen.bg && !self.pen.added.intersects(SHOWS_ON_BLANK))
+            || (is_bare(cell)
+                && cell.bg == self.pen.bg
+                && !self.pen.added.intersects(SHOWS_ON_BLANK))
     }
 
     fn pen(&mut self, pen: Pen) {
@@ -263,7 +277,15 @@ fn is_blank(cell: &Cell, last: Option<&Cell>) -> bool {
 }
 
 fn looks_same(a: &Cell, b: &Cell) -> bool {
-    if is_bare(a) && is_bare(b) { a.bg == b.bg } else { a.symbol() == b.symbol() && pen_of(a) == pen_of(b) }
+    if is_bare(a) && is_bare(b) {
+        a.bg == b.bg
+    } else {
+        a.symbol() == b.symbol() && pen_of(a) == pen_of(b)
+    }
+}
+
+fn same_row(old: &[Cell], new: &[Cell]) -> bool {
+    old.iter().zip(new).all(|(old, new)| looks_same(old, new))
 }
 
 fn row(buffer: &Buffer, y: u16) -> &[Cell] {
@@ -315,7 +337,9 @@ fn mend(buffer: &mut Buffer) {
                 symbol => crate::safe::text_width(symbol),
             });
             let whole = columns > 0
-                && row.get(x + 1..x + columns).is_some_and(|rest| rest.iter().all(|cell| cell.symbol().is_empty()));
+                && row
+                    .get(x + 1..x + columns)
+                    .is_some_and(|rest| rest.iter().all(|cell| cell.symbol().is_empty()));
             if !whole && let Some(cell) = row.get_mut(x) {
                 cell.set_symbol(" ");
             }

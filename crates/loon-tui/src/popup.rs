@@ -98,7 +98,12 @@ pub(crate) enum Outcome {
 
 impl Popup {
     /// A list.
-    pub(crate) fn new(kind: Kind, title: &'static str, empty: &'static str, rows: Vec<Row>) -> Self {
+    pub(crate) fn new(
+        kind: Kind,
+        title: &'static str,
+        empty: &'static str,
+        rows: Vec<Row>,
+    ) -> Self {
         let mut popup = Self {
             kind,
             title,
@@ -125,6 +130,11 @@ impl Popup {
         let at = self.shown_rows().position(|row| row.value == *value);
         self.selected = at.unwrap_or(0);
         self
+    }
+
+    /// How many rows there are without the filter.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
     }
 
     /// Rows that pass the filter, best first.
@@ -159,7 +169,9 @@ impl Popup {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.page.max(1).cast_signed();
         match key.code {
-            KeyCode::Esc => return if self.filter.is_empty() { Outcome::Close } else { self.set_filter("") },
+            KeyCode::Esc => {
+                return if self.filter.is_empty() { Outcome::Close } else { self.set_filter("") };
+            }
             KeyCode::Enter => {
                 return match self.selected_row().map(|row| row.value.clone()) {
                     None => Outcome::Stay,
@@ -235,11 +247,15 @@ mod tests {
 
     #[test]
     fn typing_filters_and_escape_goes_back_one_step() {
-        let mut popup = Popup::new(Kind::Models, "", "", rows(&["lab/coder", "lab/small", "far/coder"]));
+        let mut popup =
+            Popup::new(Kind::Models, "", "", rows(&["lab/coder", "lab/small", "far/coder"]));
         for c in "frcod".chars() {
             press(&mut popup, KeyCode::Char(c));
         }
-        assert_eq!(popup.shown_rows().map(|row| row.label.as_str()).collect::<Vec<_>>(), ["far/coder"]);
+        assert_eq!(
+            popup.shown_rows().map(|row| row.label.as_str()).collect::<Vec<_>>(),
+            ["far/coder"]
+        );
         assert_eq!(press(&mut popup, KeyCode::Esc), Outcome::Moved);
         assert_eq!(popup.shown_rows().len(), 3);
         assert_eq!(press(&mut popup, KeyCode::Esc), Outcome::Close);
@@ -256,6 +272,9 @@ mod tests {
         assert_eq!((popup.selected(), popup.page_start()), (11, 10));
         press(&mut popup, KeyCode::End);
         assert_eq!((popup.selected(), popup.page_start()), (24, 20));
-        assert_eq!(press(&mut popup, KeyCode::Enter), Outcome::Chosen(Value::Model("m/24".to_owned())));
+        assert_eq!(
+            press(&mut popup, KeyCode::Enter),
+            Outcome::Chosen(Value::Model("m/24".to_owned()))
+        );
     }
 }

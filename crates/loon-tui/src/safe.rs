@@ -12,6 +12,9 @@ const TAB_STOP: usize = 8;
 /// Code points one cluster may have; more combining marks than this are left out.
 const CLUSTER_LIMIT: usize = 16;
 
+/// Columns one cluster may have; what would make it wider is left out.
+const WIDEST_CLUSTER: usize = 4;
+
 /// One line of text without anything a terminal would obey. Whatever else was in it is shown by a
 /// visible substitute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,12 +84,21 @@ fn neutralise(cluster: &str, column: usize, out: &mut String) {
             '\u{7f}' => out.push('\u{2421}'),
             '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\u{2424}'),
             '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
             | '\u{2066}'..='\u{2069}' => {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "<U+{:04X}>", u32::from(c));
             }
-            c => out.push(c),
+            c => {
+                out.push(c);
+                if out.get(from..).is_some_and(|added| text_width(added) > WIDEST_CLUSTER) {
+                    out.pop();
+                    break;
+                }
+            }
         }
     }
     // A cluster without columns would hang on whatever stands before it.

@@ -75,7 +75,11 @@ impl Session {
             branch: state.branch.clone(),
             mode: state.mode,
             cost: state.cost,
-            queued: state.queued.iter().map(|text| Queued { text: text.clone(), steer: false }).collect(),
+            queued: state
+                .queued
+                .iter()
+                .map(|text| Queued { text: text.clone(), steer: false })
+                .collect(),
             ..Self::default()
         }
     }
@@ -98,7 +102,8 @@ impl Session {
             }
             AgentEvent::EffectRetried(retry) => {
                 self.meter = None;
-                self.retry = Some(Retry { at: now + retry.delay_ms, reason: retry.error.message.clone() });
+                self.retry =
+                    Some(Retry { at: now + retry.delay_ms, reason: retry.error.message.clone() });
             }
             AgentEvent::EffectFinished(effect) => {
                 self.cost += effect.cost;

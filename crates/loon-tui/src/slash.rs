@@ -42,16 +42,70 @@ pub(crate) struct Entry {
 
 /// Every command.
 pub(crate) const ALL: &[Entry] = &[
-    Entry { name: Name::Model, word: "model", argument: "[provider/model]", about: "Choose the model of the next turn.", key: "" },
-    Entry { name: Name::Mode, word: "mode", argument: "[default|auto|plan|bypass]", about: "Choose what happens without asking.", key: "Shift+Tab" },
-    Entry { name: Name::Resume, word: "resume", argument: "", about: "Continue another session of this folder.", key: "" },
-    Entry { name: Name::New, word: "new", argument: "", about: "Begin a new session; this one stays.", key: "" },
-    Entry { name: Name::Rewind, word: "rewind", argument: "", about: "Take a message and all after it back into the draft. Files are not touched.", key: "Esc Esc" },
-    Entry { name: Name::Theme, word: "theme", argument: "[name]", about: "Choose the colours, for this run.", key: "" },
-    Entry { name: Name::Copy, word: "copy", argument: "", about: "Copy the focused item or the last answer.", key: "Ctrl+Y" },
-    Entry { name: Name::Unfold, word: "unfold", argument: "", about: "Open or close the last call or thought.", key: "Ctrl+O" },
+    Entry {
+        name: Name::Model,
+        word: "model",
+        argument: "[provider/model]",
+        about: "Choose the model of the next turn.",
+        key: "",
+    },
+    Entry {
+        name: Name::Mode,
+        word: "mode",
+        argument: "[default|auto|plan|bypass]",
+        about: "Choose what happens without asking.",
+        key: "Shift+Tab",
+    },
+    Entry {
+        name: Name::Resume,
+        word: "resume",
+        argument: "",
+        about: "Continue another session of this folder.",
+        key: "",
+    },
+    Entry {
+        name: Name::New,
+        word: "new",
+        argument: "",
+        about: "Begin a new session; this one stays.",
+        key: "",
+    },
+    Entry {
+        name: Name::Rewind,
+        word: "rewind",
+        argument: "",
+        about: "Take a message and all after it back into the draft. Files are not touched.",
+        key: "Esc Esc",
+    },
+    Entry {
+        name: Name::Theme,
+        word: "theme",
+        argument: "[name]",
+        about: "Choose the colours, for this run.",
+        key: "",
+    },
+    Entry {
+        name: Name::Copy,
+        word: "copy",
+        argument: "",
+        about: "Copy the focused item or the last answer.",
+        key: "Ctrl+Y",
+    },
+    Entry {
+        name: Name::Unfold,
+        word: "unfold",
+        argument: "",
+        about: "Open or close the last call or thought.",
+        key: "Ctrl+O",
+    },
     Entry { name: Name::Help, word: "help", argument: "", about: "Show every key.", key: "?" },
-    Entry { name: Name::Quit, word: "quit", argument: "", about: "Leave; the session stays.", key: "Ctrl+D" },
+    Entry {
+        name: Name::Quit,
+        word: "quit",
+        argument: "",
+        about: "Leave; the session stays.",
+        key: "Ctrl+D",
+    },
 ];
 
 /// What a draft that may be a command says.

@@ -19,7 +19,8 @@ const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[>1u";
 /// Clicks and wheel, without movement.
 const ENTER_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// Everything off, in the reverse order; switching off what was not on does nothing.
-const LEAVE: &[u8] = b"\x1b[r\x1b[m\x1b[?2026l\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+const LEAVE: &[u8] =
+    b"\x1b[r\x1b[m\x1b[?2026l\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// The modes are on.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -103,7 +104,11 @@ pub(crate) async fn panicked() {
 /// Gives the terminal back if it is ours. Errors are of no use to anyone here.
 fn restore() {
     if ENTERED.swap(false, Ordering::SeqCst) {
-        let _ = io::stdout().as_fd().try_clone_to_owned().map(File::from).and_then(|mut out| out.write_all(LEAVE));
+        let _ = io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .map(File::from)
+            .and_then(|mut out| out.write_all(LEAVE));
         let _ = disable_raw_mode();
     }
 }

@@ -183,7 +183,12 @@ impl Default for Theme {
 /// The style of a look where no colour is wanted.
 pub(crate) fn colourless(look: Look) -> Style {
     let own = match look.role {
-        Role::Accent | Role::User | Role::Heading | Role::Warn | Role::Error | Role::Keyword
+        Role::Accent
+        | Role::User
+        | Role::Heading
+        | Role::Warn
+        | Role::Error
+        | Role::Keyword
         | Role::ModeBypass => Modifier::BOLD,
         Role::Dim | Role::Border | Role::Comment | Role::Quote => Modifier::DIM,
         Role::Link => Modifier::UNDERLINED,
@@ -193,7 +198,8 @@ pub(crate) fn colourless(look: Look) -> Style {
 }
 
 fn colour(key: &str, item: &toml_edit::Item) -> Result<u8, ThemeError> {
-    let wrong = || ThemeError::Colour { key: key.to_owned(), value: item.to_string().trim().to_owned() };
+    let wrong =
+        || ThemeError::Colour { key: key.to_owned(), value: item.to_string().trim().to_owned() };
     let hex = item.as_str().and_then(|text| text.strip_prefix('#')).ok_or_else(wrong)?;
     if hex.len() != 6 || !hex.is_ascii() {
         return Err(wrong());

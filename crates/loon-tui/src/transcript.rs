@@ -170,6 +170,8 @@ pub(crate) struct Transcript {
     next_local: u64,
     /// Top row in view; absent while the end is followed.
     top: Option<(Key, usize)>,
+    /// After a change of width: the top row, and how many letters stand before it in its entry.
+    kept: Option<(usize, usize)>,
     view: Vec<Row>,
     height: usize,
     room: usize,
@@ -212,13 +214,10 @@ impl Transcript {
     }
 
     fn upsert(&mut self, item: &Item, now: u64, done: bool) {
-        let at = match self.find(&item.id) {
-            Some(at) => at,
-            None => {
-                self.entries.push_back(Entry::of(item, now));
-                self.entries.len() - 1
-            }
-        };
+        let at = self.find(&item.id).unwrap_or_else(|| {
+            self.entries.push_back(Entry::of(item, now));
+            self.entries.len() - 1
+        });
         if let Some(entry) = self.entries.get_mut(at) {
             entry.update(item, now, done);
         }
@@ -281,7 +280,9 @@ impl Transcript {
         let mut wanted = Vec::new();
         for entry in &mut self.entries {
             if let Body::Assistant { markdown, .. } = &mut entry.body {
-                wanted.extend(markdown.take_wanted().into_iter().map(|code| (entry.key.clone(), code)));
+                wanted.extend(
+                    markdown.take_wanted().into_iter().map(|code| (entry.key.clone(), code)),
+                );
             }
         }
         wanted
@@ -355,7 +356,9 @@ impl Transcript {
 
     /// Opens or closes the focused entry; true if there is one.
     pub(crate) fn toggle_focused(&mut self) -> bool {
-        let Some(at) = self.focus.as_ref().and_then(|focus| self.position(focus)) else { return false };
+        let Some(at) = self.focus.as_ref().and_then(|focus| self.position(focus)) else {
+            return false;
+        };
         self.toggle(at);
         true
     }
@@ -377,7 +380,10 @@ impl Transcript {
     }
 
     fn can_open(&self, at: usize) -> bool {
-        matches!(self.entries.get(at).map(|entry| &entry.body), Some(Body::Tool { .. } | Body::Thinking { .. }))
+        matches!(
+            self.entries.get(at).map(|entry| &entry.body),
+            Some(Body::Tool { .. } | Body::Thinking { .. })
+        )
     }
 
     fn toggle(&mut self, at: usize) {
@@ -414,4 +420,3 @@ impl Transcript {
         }
     }
 }
-

@@ -51,7 +51,11 @@ fn paste(model: &mut Model, text: &str) {
         for c in text.chars().filter(|c| !c.is_control()) {
             popup.key(crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char(c)));
         }
-    } else if model.approvals.shown().is_some_and(|sheet| !matches!(sheet.stage, crate::approval::Stage::Choosing)) {
+    } else if model
+        .approvals
+        .shown()
+        .is_some_and(|sheet| !matches!(sheet.stage, crate::approval::Stage::Choosing))
+    {
         model.approvals.paste(text);
     } else {
         model.composer.paste_text(text);

@@ -19,6 +19,9 @@ pub(crate) use self::popup::page as popup_page;
 /// Rows that waiting prompts and suggestions may take.
 const ABOVE_ROWS: usize = 5;
 
+/// Rows from which the transcript keeps a distance to what is below it.
+const ROOMY_ROWS: u16 = 20;
+
 /// Where things stand for the model's size.
 pub(crate) fn places(model: &Model) -> Places {
     let (columns, rows) = model.size;
@@ -30,7 +33,8 @@ pub(crate) fn places(model: &Model) -> Places {
         composer::height(model, rest)
     };
     let (rest, bottom) = cut_bottom(rest, wanted);
-    let (transcript, above) = cut_bottom(rest, (above_rows(model) as u16).min(rest.height / 3));
+    let (rest, above) = cut_bottom(rest, (above_rows(model) as u16).min(rest.height / 3));
+    let (transcript, _) = cut_bottom(rest, u16::from(rows >= ROOMY_ROWS));
     Places { transcript, above, bottom, state }
 }
 
@@ -42,13 +46,15 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let cursor = if model.approvals.shown().is_some() {
         approval::draw(&mut canvas)
     } else {
-        composer::draw(&mut canvas)
+        Some(composer::draw(&mut canvas))
     };
     state::draw(&mut canvas);
-    match model.layers.last() {
+    let cursor = match model.layers.last() {
         Some(layer) => popup::draw(&mut canvas, layer),
         None => cursor,
-    }
+    };
+    let (columns, rows) = model.size;
+    cursor.map(|(x, y)| (x.min(columns.saturating_sub(1)), y.min(rows.saturating_sub(1))))
 }
 
 fn above_rows(model: &Model) -> usize {
@@ -56,7 +62,11 @@ fn above_rows(model: &Model) -> usize {
         return 0;
     }
     let suggested = slash::suggestions(&model.composer.text()).len();
-    if suggested > 0 { suggested.min(ABOVE_ROWS) } else { model.session.queued.len().min(ABOVE_ROWS) }
+    if suggested > 0 {
+        suggested.min(ABOVE_ROWS)
+    } else {
+        model.session.queued.len().min(ABOVE_ROWS)
+    }
 }
 
 fn cut_bottom(area: Rect, rows: u16) -> (Rect, Rect) {

@@ -20,7 +20,7 @@ pub(crate) struct VisualRow {
 #[derive(Debug)]
 pub(crate) struct Rows {
     /// Top to bottom; never empty.
-    pub(crate) rows: Vec<VisualRow>,
+    pub(crate) all: Vec<VisualRow>,
     /// Row and column of the cursor.
     pub(crate) cursor: (usize, usize),
     /// Columns and byte offset of every cluster, row by row.
@@ -38,7 +38,7 @@ impl Rows {
             }
             used += width;
         }
-        self.rows.get(row).map_or(0, |row| row.end)
+        self.all.get(row).map_or(0, |row| row.end)
     }
 }
 
@@ -82,7 +82,7 @@ impl Composer {
             cells.push(Vec::new());
             last = (rows.len() - 1, 0);
         }
-        Rows { rows, cursor: cursor.unwrap_or(last), cells }
+        Rows { all: rows, cursor: cursor.unwrap_or(last), cells }
     }
 
     /// A row as it is drawn.

@@ -47,7 +47,7 @@ fn large_pastes_are_chips_and_are_sent_whole() {
     composer.paste_text(&long);
     composer.type_char('!');
     let rows = composer.rows(40);
-    assert_eq!(composer.row_line(rows.rows[0], 40).text(), "see [pasted 120 lines]!");
+    assert_eq!(composer.row_line(rows.all[0], 40).text(), "see [pasted 120 lines]!");
     assert_eq!(composer.text(), format!("see {long}!"));
     composer.delete(Move::Left);
     composer.delete(Move::Left);
@@ -93,7 +93,7 @@ fn the_cursor_stands_behind_wide_characters() {
     let composer = typed("你好ab");
     assert_eq!(composer.rows(20).cursor, (0, 6));
     let narrow = composer.rows(4);
-    assert_eq!(narrow.rows.len(), 2);
+    assert_eq!(narrow.all.len(), 2);
     assert_eq!(narrow.cursor, (1, 2));
     assert_eq!(typed("abcd").rows(4).cursor, (1, 0));
 }
@@ -106,11 +106,11 @@ proptest! {
             composer.go(Move::Left);
         }
         let rows = composer.rows(width);
-        let joined: String = rows.rows.iter().map(|row| &text[row.start..row.end]).collect();
+        let joined: String = rows.all.iter().map(|row| &text[row.start..row.end]).collect();
         prop_assert_eq!(joined, text.replace('\n', ""));
-        prop_assert!(rows.cursor.0 < rows.rows.len());
+        prop_assert!(rows.cursor.0 < rows.all.len());
         prop_assert!(rows.cursor.1 <= width);
-        for row in &rows.rows {
+        for row in &rows.all {
             prop_assert!(composer.row_line(*row, width).width() <= width);
         }
     }

@@ -1,9 +1,7 @@
 //! Bytes of a terminal into keys, pastes and clicks. A sequence may be cut anywhere between reads,
 //! except behind its escape character: that alone is the Escape key.
 
-use crossterm::event::{
-    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::event::Input;
 
@@ -83,21 +81,23 @@ impl Decoder {
     }
 }
 
-fn key(code: KeyCode, modifiers: KeyModifiers) -> Option<Input> {
-    Some(Input::Key(KeyEvent::new(code, modifiers)))
+fn key(code: KeyCode, modifiers: KeyModifiers) -> Input {
+    Input::Key(KeyEvent::new(code, modifiers))
 }
 
 fn step(bytes: &[u8]) -> Step {
     match bytes {
-        [0x1b] | [0x1b, 0x1b, ..] => Step::Done(1, key(KeyCode::Esc, KeyModifiers::NONE)),
+        [0x1b] | [0x1b, 0x1b, ..] => Step::Done(1, Some(key(KeyCode::Esc, KeyModifiers::NONE))),
         [0x1b, b'[', rest @ ..] => control_sequence(rest),
         [0x1b, b'O', rest @ ..] => match rest.first() {
             None => Step::Incomplete,
-            Some(last) => Step::Done(3, letter_key(*last).and_then(|code| key(code, KeyModifiers::NONE))),
+            Some(last) => {
+                Step::Done(3, letter_key(*last).map(|code| key(code, KeyModifiers::NONE)))
+            }
         },
         [0x1b, rest @ ..] => match character(rest) {
             Step::Done(used, Some(Input::Key(event))) => {
-                Step::Done(used + 1, key(event.code, event.modifiers | KeyModifiers::ALT))
+                Step::Done(used + 1, Some(key(event.code, event.modifiers | KeyModifiers::ALT)))
             }
             Step::Done(used, input) => Step::Done(used + 1, input),
             other => other,
@@ -120,7 +120,7 @@ fn character(bytes: &[u8]) -> Step {
         0x1c..=0x1f => key(KeyCode::Char(char::from(first - 0x1c + b'4')), ctrl),
         _ => return utf8(bytes, first),
     };
-    Step::Done(1, input)
+    Step::Done(1, Some(input))
 }
 
 fn utf8(bytes: &[u8], first: u8) -> Step {
@@ -136,7 +136,7 @@ fn utf8(bytes: &[u8], first: u8) -> Step {
         return if broken { Step::Done(1, None) } else { Step::Incomplete };
     };
     match std::str::from_utf8(whole).ok().and_then(|text| text.chars().next()) {
-        Some(c) => Step::Done(length, key(KeyCode::Char(c), KeyModifiers::NONE)),
+        Some(c) => Step::Done(length, Some(key(KeyCode::Char(c), KeyModifiers::NONE))),
         None => Step::Done(1, None),
     }
 }
@@ -145,10 +145,15 @@ fn utf8(bytes: &[u8], first: u8) -> Step {
 fn control_sequence(rest: &[u8]) -> Step {
     let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte));
     let Some(end) = end.filter(|end| *end <= SEQUENCE_LIMIT) else {
-        return if rest.len() > SEQUENCE_LIMIT { Step::Done(2 + rest.len(), None) } else { Step::Incomplete };
+        return if rest.len() > SEQUENCE_LIMIT {
+            Step::Done(2 + rest.len(), None)
+        } else {
+            Step::Incomplete
+        };
     };
     let used = 2 + end + 1;
-    let parameters = rest.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
+    let parameters =
+        rest.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
     let last = rest.get(end).copied().unwrap_or_default();
     if let (Some(parameters), b'M' | b'm') = (parameters.strip_prefix('<'), last) {
         return Step::Done(used, mouse(parameters, last == b'M'));
@@ -159,17 +164,18 @@ fn control_sequence(rest: &[u8]) -> Step {
         .collect();
     let number = |at: usize| numbers.get(at).copied().unwrap_or(0);
     let held = modifiers(number(1));
-    let released = parameters.split(';').nth(1).and_then(|part| part.split(':').nth(1)) == Some("3");
+    let released =
+        parameters.split(';').nth(1).and_then(|part| part.split(':').nth(1)) == Some("3");
     if released {
         return Step::Done(used, None);
     }
     let input = match last {
         b'~' if number(0) == 200 => return Step::PasteBegins(used),
         b'~' if number(0) == 27 => unicode_key(number(2), held),
-        b'~' => tilde_key(number(0)).and_then(|code| key(code, held)),
+        b'~' => tilde_key(number(0)).map(|code| key(code, held)),
         b'u' => unicode_key(number(0), held),
-        b'Z' => key(KeyCode::BackTab, KeyModifiers::SHIFT),
-        last => letter_key(last).and_then(|code| key(code, held)),
+        b'Z' => Some(key(KeyCode::BackTab, KeyModifiers::SHIFT)),
+        last => letter_key(last).map(|code| key(code, held)),
     };
     Step::Done(used, input)
 }
@@ -234,12 +240,13 @@ fn unicode_key(code: u32, held: KeyModifiers) -> Option<Input> {
             c => KeyCode::Char(c),
         },
     };
-    key(code, held)
+    Some(key(code, held))
 }
 
 fn mouse(parameters: &str, pressed: bool) -> Option<Input> {
     let mut numbers = parameters.split(';').map(str::parse::<u16>);
-    let (button, column, row) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let (button, column, row) =
+        (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
     let kind = match button & 0b1110_0011 {
         64 => MouseEventKind::ScrollUp,
         65 => MouseEventKind::ScrollDown,

@@ -37,6 +37,8 @@ struct Prefix {
 struct List {
     next: Option<u64>,
     items: usize,
+    /// Blank lines stand between its items.
+    loose: bool,
 }
 
 #[derive(Default)]
@@ -94,25 +96,26 @@ impl<'a> Layout<'a> {
     /// Lines of code in one look.
     pub(super) fn plain_code(&self, code: &str) -> Vec<Line> {
         let width = self.width;
-        code.lines()
-            .flat_map(|line| code_rows(vec![Span::new(line, Role::Code)], width))
-            .collect()
+        code.lines().flat_map(|line| code_rows(&[Span::new(line, Role::Code)], width)).collect()
     }
 
     fn code(&self, id: CodeId, code: &str, width: usize) -> Vec<Line> {
         let Some(highlight) = self.highlights.get(&id) else {
-            return code.lines().flat_map(|line| code_rows(vec![Span::new(line, Role::Code)], width)).collect();
+            return code
+                .lines()
+                .flat_map(|line| code_rows(&[Span::new(line, Role::Code)], width))
+                .collect();
         };
         code.lines()
             .enumerate()
-            .flat_map(|(at, line)| code_rows(highlight.spans(at, line), width))
+            .flat_map(|(at, line)| code_rows(&highlight.spans(at, line), width))
             .collect()
     }
 }
 
-fn code_rows(spans: Vec<Span>, width: usize) -> Vec<Line> {
+fn code_rows(spans: &[Span], width: usize) -> Vec<Line> {
     let indent = Span::new("  ", Role::Text);
-    wrap(&spans, width.saturating_sub(2), Break::Anywhere)
+    wrap(spans, width.saturating_sub(2), Break::Anywhere)
         .into_iter()
         .map(|mut line| {
             line.spans.insert(0, indent.clone());
@@ -131,7 +134,9 @@ impl Builder<'_> {
                 let look = Look { role: Role::Code, ..self.look() };
                 self.inline.push(Span::new(&text, look));
             }
-            Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text)
+            Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
             | Event::FootnoteReference(text) => {
                 let look = self.look();
                 self.inline.push(Span::new(&text, look));
@@ -154,6 +159,9 @@ impl Builder<'_> {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => {
                 self.flush();
+                if let Some(list) = self.lists.last_mut() {
+                    list.loose = true;
+                }
                 self.gap();
             }
             Tag::Heading { level, .. } => {
@@ -189,7 +197,7 @@ impl Builder<'_> {
                 if self.lists.is_empty() || self.spaced {
                     self.gap();
                 }
-                self.lists.push(List { next: first, items: 0 });
+                self.lists.push(List { next: first, items: 0, loose: false });
                 self.spaced = false;
             }
             Tag::Item => self.start_item(),
@@ -234,7 +242,7 @@ impl Builder<'_> {
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::List(_) => {
                 self.lists.pop();
-                self.spaced = true;
+                self.spaced = self.lists.last().is_none_or(|list| list.loose);
             }
             TagEnd::Item => {
                 self.flush();
@@ -263,7 +271,7 @@ impl Builder<'_> {
         self.flush();
         let loose = self.spaced;
         let mark = match self.lists.last_mut() {
-            Some(List { next: Some(number), items }) => {
+            Some(List { next: Some(number), items, .. }) => {
                 let mark = format!("{number}. ");
                 *number += 1;
                 *items += 1;
@@ -346,7 +354,7 @@ impl Builder<'_> {
         let used: usize = self.prefixes.iter().map(|prefix| prefix.rest.width()).sum();
         let deepest = DEEPEST.min(self.layout.width / 2);
         let rest = if used + rest.width() > deepest { Line::default() } else { rest };
-        let first = first.filter(|_| !rest.spans.is_empty() || used <= deepest);
+        let first = first.filter(|_| !rest.spans.is_empty());
         self.prefixes.push(Prefix { first, rest });
     }
 
@@ -356,7 +364,7 @@ impl Builder<'_> {
             .iter()
             .map(|prefix| prefix.first.as_ref().map_or(0, Line::width).max(prefix.rest.width()))
             .sum();
-        self.layout.width.saturating_sub(used).max(4)
+        self.layout.width.saturating_sub(used).max(2)
     }
 
     /// Keeps a distance to the block above.
@@ -420,12 +428,13 @@ impl Table {
                     let cell = cells.get(column).and_then(|cell| cell.get(part)).cloned();
                     self.align(column, cell.unwrap_or_default(), *width, at == 0, &mut line);
                 }
-                lines.push(line);
+                lines.push(line.cut(room, glyphs.ellipsis));
             }
             if at == 0 {
-                let rule: Vec<String> = widths.iter().map(|width| glyphs.rule.repeat(*width)).collect();
+                let rule: Vec<String> =
+                    widths.iter().map(|width| glyphs.rule.repeat(*width)).collect();
                 let joint = format!("{0}{1}{0}", glyphs.rule, glyphs.cross);
-                lines.push(Line::of(&rule.join(&joint), Role::Border));
+                lines.push(Line::of(&rule.join(&joint), Role::Border).cut(room, glyphs.rule));
             }
         }
         lines

@@ -17,8 +17,22 @@ fn blocks_keep_a_distance_and_lists_hang() {
     assert_eq!(
         lay(text, 14),
         [
-            "Title", "", "text em code", "", "• one two", "  three", "  • nested", "• [x] done", "",
-            "1. a", "2. b", "", "│ quote more", "", "t (http://u)", "http://v"
+            "Title",
+            "",
+            "text em code",
+            "",
+            "• one two",
+            "  three",
+            "  • nested",
+            "• [x] done",
+            "",
+            "1. a",
+            "2. b",
+            "",
+            "│ quote more",
+            "",
+            "t (http://u)",
+            "http://v"
         ]
     );
 }
@@ -30,26 +44,25 @@ fn loose_lists_and_empty_items_show() {
 
 #[test]
 fn code_is_kept_blank_by_blank() {
-    assert_eq!(lay("```rust\nfn  a() {}\n\n  b\n```\nend", 40), ["  fn  a() {}", "  ", "    b", "", "end"]);
+    assert_eq!(
+        lay("```rust\nfn  a() {}\n\n  b\n```\nend", 40),
+        ["  fn  a() {}", "  ", "    b", "", "end"]
+    );
 }
 
 #[test]
 fn tables_fit_their_width() {
     let text = "| a | bb |\n|---|---:|\n| 1 | 22 |\n| long words here | 3 |";
-    let lines = lay(text, 16);
     assert_eq!(
-        lines,
-        ["a         │   bb", "──────────┼─────", "1         │   22", "long      │    3", "words     │     ", "here      │     "]
-            .map(|_| String::new())
-            .iter()
-            .zip(&lines)
-            .map(|(_, line)| line.clone())
-            .collect::<Vec<_>>()
+        lay(text, 16),
+        [
+            "a           │ bb",
+            "────────────┼───",
+            "1           │ 22",
+            "long words  │  3",
+            "here        │   ",
+        ]
     );
-    for line in &lines {
-        assert!(crate::safe::text_width(line) <= 16, "{line}");
-    }
-    assert!(lines.iter().any(|line| line.starts_with("words")));
 }
 
 #[test]
@@ -75,8 +88,36 @@ fn deep_nesting_keeps_room_for_text() {
 }
 
 const PIECES: &[&str] = &[
-    "word", " ", "\n", "\n\n", "# ", "- ", "  - ", "1. ", "> ", "```\n", "```rs\n", "~~~\n", "| a | b |\n", "|---|---|\n",
-    "    code\n", "---\n", "===\n", "*", "**", "`", "[x](u)", "[r]: u\n", "<div>\n", "</div>\n", "<!-- ", "-->", "\t", "你好", "\\", "&amp;",
+    "word",
+    " ",
+    "\n",
+    "\n\n",
+    "# ",
+    "- ",
+    "  - ",
+    "1. ",
+    "> ",
+    "```\n",
+    "```rs\n",
+    "~~~\n",
+    "| a | b |\n",
+    "|---|---|\n",
+    "    code\n",
+    "---\n",
+    "===\n",
+    "*",
+    "**",
+    "`",
+    "[x](u)",
+    "[r]: u\n",
+    "<div>\n",
+    "</div>\n",
+    "<!-- ",
+    "-->",
+    "\t",
+    "你好",
+    "\\",
+    "&amp;",
 ];
 
 fn document() -> impl Strategy<Value = String> {
@@ -103,7 +144,7 @@ proptest! {
         let whole = lay(&text, width);
         prop_assert_eq!(shown(&mut pieces, width), whole.clone());
         for line in &whole {
-            prop_assert!(crate::safe::text_width(line) <= width + 1);
+            prop_assert!(crate::safe::text_width(line) <= width);
         }
         // A change of width and back changes nothing.
         shown(&mut pieces, width + 7);

@@ -8,9 +8,19 @@ use crate::theme::Role;
 /// Every mode with its name in commands, its words and what it means.
 pub(crate) const ALL: [(Mode, &str, &str, &str); 4] = [
     (Mode::Default, "default", "ask before edits", "Reading is free; everything else asks."),
-    (Mode::Auto, "auto", "auto", "Files of the project change without asking; shell and network ask."),
+    (
+        Mode::Auto,
+        "auto",
+        "auto",
+        "Files of the project change without asking; shell and network ask.",
+    ),
     (Mode::Plan, "plan", "plan, nothing changes", "Nothing may change: only tools that read."),
-    (Mode::Bypass, "bypass", "bypass, nothing asks", "Nothing asks. Deny and ask rules still hold."),
+    (
+        Mode::Bypass,
+        "bypass",
+        "bypass, nothing asks",
+        "Nothing asks. Deny and ask rules still hold.",
+    ),
 ];
 
 /// The words for a mode.

@@ -14,11 +14,19 @@ pub(crate) fn rows(sessions: &[SessionSummary], now: At) -> Vec<Row> {
     sessions
         .iter()
         .map(|session| {
-            let turns = if session.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", session.turns) };
+            let turns = if session.turns == 1 {
+                "1 turn".to_owned()
+            } else {
+                format!("{} turns", session.turns)
+            };
             let live = if session.live { ", open elsewhere" } else { "" };
             let model = session.model.as_deref().unwrap_or("no model");
             Row {
-                label: if session.title.is_empty() { "untitled".to_owned() } else { session.title.clone() },
+                label: if session.title.is_empty() {
+                    "untitled".to_owned()
+                } else {
+                    session.title.clone()
+                },
                 note: format!("{}{live}", ago(session.updated, now)),
                 about: format!("{turns} with {model} in {}. {}", session.cwd, session.exec),
                 value: Value::Session(session.exec),

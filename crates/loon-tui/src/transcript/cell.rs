@@ -159,7 +159,12 @@ fn tool(
         if call.changes.len() > 1 {
             let counts = format!("+{} -{}", change.added, change.removed);
             let heading = Line::of(&format!("  {}", change.path), Role::Text);
-            lines.push(spread(heading, &Line::of(&counts, Role::Dim), page.room, page.glyphs.ellipsis));
+            lines.push(spread(
+                heading,
+                &Line::of(&counts, Role::Dim),
+                page.room,
+                page.glyphs.ellipsis,
+            ));
         }
         lines.extend(diff::lay(bounded(&change.diff), page.room.saturating_sub(1)));
     }
@@ -180,7 +185,10 @@ fn append_details(
     page: &Page,
     body: &mut Vec<Line>,
 ) -> bool {
-    let failed = matches!(call.status, ToolCallStatus::Failed | ToolCallStatus::Denied | ToolCallStatus::Unknown);
+    let failed = matches!(
+        call.status,
+        ToolCallStatus::Failed | ToolCallStatus::Denied | ToolCallStatus::Unknown
+    );
     let shown = match fold {
         Fold::Auto => failed || !call.status.is_final(),
         Fold::Open => true,
@@ -248,7 +256,8 @@ fn status_words(call: &ToolCallItem, since: u64, page: &Page) -> Line {
             let words = if call.summary.is_empty() && failed { "failed" } else { &call.summary };
             line.push(words, if failed { Look::of(Role::Error) } else { dim });
             if let Some(ms) = call.ms {
-                let room = if page.narrow { String::new() } else { format!("  {:>7}", duration(ms)) };
+                let room =
+                    if page.narrow { String::new() } else { format!("  {:>7}", duration(ms)) };
                 line.push(&room, dim);
             }
             line
@@ -262,7 +271,10 @@ fn message_lines(level: NoticeLevel, message: &str, hints: &[String], width: usi
         NoticeLevel::Warning => ("warning: ", Role::Warn),
     };
     let mut lines = wrap(
-        &[Span::new(word, role), Span::new(message, if word.is_empty() { Role::Dim } else { Role::Text })],
+        &[
+            Span::new(word, role),
+            Span::new(message, if word.is_empty() { Role::Dim } else { Role::Text }),
+        ],
         width,
         Break::Words,
     );

@@ -10,13 +10,17 @@ impl Entry {
     /// The entry of an item that is new here.
     pub(super) fn of(item: &Item, now: u64) -> Self {
         let body = match &item.body {
-            ItemBody::UserMessage { text, steer } => Body::User { text: text.clone(), steer: *steer },
+            ItemBody::UserMessage { text, steer } => {
+                Body::User { text: text.clone(), steer: *steer }
+            }
             ItemBody::AssistantMessage { text, incomplete } => {
                 let mut markdown = Box::new(Markdown::default());
                 markdown.push(text);
                 Body::Assistant { markdown, incomplete: *incomplete }
             }
-            ItemBody::Thinking(thinking) => Body::Thinking { text: thinking.text.clone(), done: false },
+            ItemBody::Thinking(thinking) => {
+                Body::Thinking { text: thinking.text.clone(), done: false }
+            }
             ItemBody::ToolCall(call) => Body::Tool {
                 call: Box::new(call.clone()),
                 live: String::new(),
@@ -32,7 +36,10 @@ impl Entry {
     pub(super) fn update(&mut self, item: &Item, now: u64, done: bool) {
         self.laid = None;
         match (&mut self.body, &item.body) {
-            (Body::Assistant { markdown, incomplete }, ItemBody::AssistantMessage { text, incomplete: cut }) => {
+            (
+                Body::Assistant { markdown, incomplete },
+                ItemBody::AssistantMessage { text, incomplete: cut },
+            ) => {
                 if done {
                     markdown.finish(text);
                 }
@@ -82,7 +89,9 @@ impl Entry {
     /// Its text, for the clipboard.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.body {
-            Body::User { text, .. } | Body::Thinking { text, .. } | Body::Notice { text } => Some(text),
+            Body::User { text, .. } | Body::Thinking { text, .. } | Body::Notice { text } => {
+                Some(text)
+            }
             Body::Assistant { markdown, .. } => Some(markdown.text()),
             Body::Tool { call, live, .. } => {
                 Some(call.result.as_ref().map_or(live.as_str(), |result| result.text.as_str()))

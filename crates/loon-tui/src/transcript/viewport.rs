@@ -50,7 +50,8 @@ impl Transcript {
     }
 
     fn wants_older(&mut self) -> Option<loon_api::ItemId> {
-        let at_start = self.top.as_ref().is_some_and(|(key, _)| self.position(key).is_some_and(|at| at < 4));
+        let at_start =
+            self.top.as_ref().is_some_and(|(key, _)| self.position(key).is_some_and(|at| at < 4));
         if !self.more || self.loading || !(at_start || self.view.len() < self.height) {
             return None;
         }
@@ -134,7 +135,8 @@ impl Transcript {
     pub(super) fn show_from(&mut self, page: &Page, place: Place) {
         self.fill(page, place);
         let full = self.view.len() >= self.height;
-        let rest = full && self.last_shown(page, place).is_some_and(|last| self.after(page, last).is_some());
+        let rest = full
+            && self.last_shown(page, place).is_some_and(|last| self.after(page, last).is_some());
         if rest {
             self.top = self.entries.get(place.entry).map(|entry| (entry.key.clone(), place.row));
         } else {
@@ -158,7 +160,11 @@ impl Transcript {
             let gap = self.gap(entry);
             let rows = self.rows(page, entry);
             while row < rows && view.len() < self.height {
-                view.push(if row < gap { Row::Blank } else { Row::Line { entry, line: row - gap } });
+                view.push(if row < gap {
+                    Row::Blank
+                } else {
+                    Row::Line { entry, line: row - gap }
+                });
                 row += 1;
             }
             entry += 1;
@@ -181,7 +187,9 @@ impl Transcript {
 
     /// Blank rows above an entry: none at the very top and between tool calls.
     fn gap(&self, at: usize) -> usize {
-        let is_tool = |at: usize| matches!(self.entries.get(at).map(|entry| &entry.body), Some(Body::Tool { .. }));
+        let is_tool = |at: usize| {
+            matches!(self.entries.get(at).map(|entry| &entry.body), Some(Body::Tool { .. }))
+        };
         match at.checked_sub(1) {
             None => 0,
             Some(before) => usize::from(!(is_tool(at) && is_tool(before))),
@@ -194,7 +202,12 @@ impl Transcript {
         let gap = self.gap(place.entry);
         let Some(entry) = self.entries.get_mut(place.entry) else { return };
         let Some(old) = entry.laid.take() else { return };
-        let passed: usize = (0..place.row.saturating_sub(gap)).filter_map(|at| old.line(at)).map(letters).sum();
+        let passed: usize = match self.kept {
+            Some((row, passed)) if row == place.row => passed,
+            _ => {
+                (0..place.row.saturating_sub(gap)).filter_map(|at| old.line(at)).map(letters).sum()
+            }
+        };
         let new = cell::lay(entry, page);
         let mut seen = 0;
         let mut row = 0;
@@ -207,6 +220,7 @@ impl Transcript {
         }
         let row = if place.row < gap { place.row } else { row + gap };
         self.top = Some((entry.key.clone(), row));
+        self.kept = Some((row, passed));
         entry.laid = Some(new);
     }
 
@@ -232,5 +246,8 @@ impl Transcript {
 
 /// Letters and digits of a line: what does not depend on where lines are broken.
 fn letters(line: &crate::line::Line) -> usize {
-    line.spans.iter().map(|span| span.text.as_str().chars().filter(|c| c.is_alphanumeric()).count()).sum()
+    line.spans
+        .iter()
+        .map(|span| span.text.as_str().chars().filter(|c| c.is_alphanumeric()).count())
+        .sum()
 }

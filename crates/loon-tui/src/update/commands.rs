@@ -22,7 +22,9 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
         }
         Name::Mode => match popup::modes::named(argument) {
             Some(mode) => set_mode(model, mode),
-            None => say(model, format!("there is no mode {argument}: default, auto, plan or bypass")),
+            None => {
+                say(model, format!("there is no mode {argument}: default, auto, plan or bypass"))
+            }
         },
         Name::Resume => {
             model.layers.push(popup::sessions::open());

@@ -171,18 +171,10 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
         'u' => drop(model.composer.delete(Move::LineStart)),
         'w' | 'h' => drop(model.composer.delete(Move::WordLeft)),
         'j' => model.composer.new_line(),
-        'k' => {
-            if !model.composer.delete(Move::LineEnd) {
-                model.layers.push(popup::palette::open());
-            }
-        }
+        'k' => cut_or_list_commands(model),
         'd' if model.composer.is_empty() => return close(model),
         'd' => drop(model.composer.delete(Move::Right)),
-        'o' => {
-            if !model.transcript.toggle_focused() {
-                model.transcript.toggle_last();
-            }
-        }
+        'o' => toggle(model),
         'p' => {
             let width = model.composer_width();
             model.composer.up(width);
@@ -198,6 +190,20 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
         _ => {}
     }
     Vec::new()
+}
+
+/// Cuts what is right of the cursor; with nothing there, lists the commands.
+fn cut_or_list_commands(model: &mut Model) {
+    if !model.composer.delete(Move::LineEnd) {
+        model.layers.push(popup::palette::open());
+    }
+}
+
+/// Opens or closes the focused entry, else the last.
+fn toggle(model: &mut Model) {
+    if !model.transcript.toggle_focused() {
+        model.transcript.toggle_last();
+    }
 }
 
 fn alt_key(model: &mut Model, c: char) {
@@ -241,7 +247,8 @@ fn enter(model: &mut Model) -> Vec<Action> {
     }
     let text = model.composer.take();
     model.transcript.scroll_to_end();
-    let command = if model.is_working() { Command::Steer { text } } else { Command::Prompt { text } };
+    let command =
+        if model.is_working() { Command::Steer { text } } else { Command::Prompt { text } };
     vec![Action::Send(command)]
 }
 

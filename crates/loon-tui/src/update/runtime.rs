@@ -45,7 +45,9 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
                 model.transcript.say(Body::Failure { word, error });
             }
         }
-        AgentEvent::ApprovalRequested(request) => model.approvals.ask(request.approval.clone(), now),
+        AgentEvent::ApprovalRequested(request) => {
+            model.approvals.ask(request.approval.clone(), now);
+        }
         AgentEvent::ApprovalResolved(resolved) => model.approvals.resolve(&resolved.approval, now),
         AgentEvent::QueueReturned(returned) => take_back(model, &returned.texts),
         AgentEvent::SessionRewound(rewound) => {

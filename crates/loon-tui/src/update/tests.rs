@@ -1,0 +1,393 @@
+//! Key sequences against the model, with the runtime played by hand.
+
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use loon_api::command::ApprovalScope;
+use loon_api::event::{
+    ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, SessionOpened, SessionRewound,
+    SessionState, SessionsListed, TurnStarted,
+};
+use loon_api::{
+    AgentEvent, Approval, ApprovalId, At, Command, Cost, Envelope, ExecutionId, Item, ItemBody,
+    ItemId, Mode, PermissionRule, Usage,
+};
+
+use super::update;
+use crate::event::{Action, Event, Input};
+use crate::model::Model;
+use crate::popup::Kind;
+use crate::{ScreenOptions, Theme};
+
+struct Screen {
+    model: Model,
+    now: u64,
+}
+
+impl Screen {
+    fn new() -> Self {
+        let options = ScreenOptions {
+            theme: Theme::default(),
+            ascii: false,
+            color: true,
+            mouse: false,
+            draft: None,
+            title: "loon".to_owned(),
+            history: Vec::new(),
+        };
+        let mut screen = Self { model: Model::new(options, (80, 24)), now: 1_000 };
+        let session = SessionState {
+            cwd: "/work".to_owned(),
+            model: Some("lab/coder".to_owned()),
+            mode: Mode::Default,
+            branch: None,
+            title: None,
+            resumed: false,
+            items: Vec::new(),
+            more: false,
+            queued: Vec::new(),
+            usage: Usage::default(),
+            cost: Cost::default(),
+        };
+        screen.tell(SessionOpened { session });
+        screen
+    }
+
+    fn working() -> Self {
+        let mut screen = Self::new();
+        screen.tell(TurnStarted { model: "lab/coder".to_owned(), mode: Mode::Default });
+        screen
+    }
+
+    fn take(&mut self, event: Event) -> Vec<Action> {
+        let actions = update(&mut self.model, event, self.now);
+        self.model.prepare();
+        actions
+    }
+
+    fn tell(&mut self, event: impl Into<AgentEvent>) -> Vec<Action> {
+        let envelope = Envelope {
+            v: 1,
+            seq: None,
+            at: At::from_unix_ms(0),
+            exec: ExecutionId::generate(),
+            turn: None,
+            event: event.into(),
+        };
+        self.take(Event::Runtime(Arc::new(envelope)))
+    }
+
+    /// A key after a pause that a person would make.
+    fn press(&mut self, code: KeyCode) -> Vec<Action> {
+        self.press_with(code, KeyModifiers::NONE)
+    }
+
+    fn press_with(&mut self, code: KeyCode, held: KeyModifiers) -> Vec<Action> {
+        self.now += 100;
+        self.take(Event::Input(Input::Key(KeyEvent::new(code, held))))
+    }
+
+    fn ctrl(&mut self, c: char) -> Vec<Action> {
+        self.press_with(KeyCode::Char(c), KeyModifiers::CONTROL)
+    }
+
+    fn type_text(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c));
+        }
+    }
+
+    fn draft(&self) -> String {
+        self.model.composer.text()
+    }
+
+    fn ask(&mut self, id: &str) {
+        let approval = Approval {
+            id: ApprovalId::new(id),
+            item: ItemId::call(1, 0, 0),
+            tool: "bash".to_owned(),
+            arguments: serde_json::Value::Null,
+            detail: "git push origin main".to_owned(),
+            reasons: Vec::new(),
+            cwd: String::new(),
+            always: Some(rule("git push origin")),
+        };
+        self.tell(ApprovalRequested { approval });
+    }
+}
+
+fn rule(prefix: &str) -> PermissionRule {
+    PermissionRule {
+        tool: "bash".to_owned(),
+        path_prefix: None,
+        command_prefix: Some(prefix.to_owned()),
+        host: None,
+    }
+}
+
+fn sent(command: Command) -> Vec<Action> {
+    vec![Action::Send(command)]
+}
+
+fn prompt(text: &str) -> Vec<Action> {
+    sent(Command::Prompt { text: text.to_owned() })
+}
+
+#[test]
+fn enter_sends_and_other_enters_break_the_line() {
+    let mut screen = Screen::new();
+    screen.type_text("one");
+    screen.press_with(KeyCode::Enter, KeyModifiers::ALT);
+    screen.type_text("two");
+    screen.ctrl('j');
+    screen.type_text("three");
+    assert_eq!(screen.press(KeyCode::Enter), prompt("one\ntwo\nthree"));
+    assert_eq!(screen.draft(), "");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    screen.press(KeyCode::Up);
+    assert_eq!(screen.draft(), "one\ntwo\nthree");
+}
+
+#[test]
+fn while_it_works_enter_steers_tab_queues_and_escape_stops() {
+    let mut screen = Screen::working();
+    screen.type_text("now");
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Steer { text: "now".to_owned() }));
+    screen.type_text("later");
+    assert_eq!(screen.press(KeyCode::Tab), prompt("later"));
+    screen.type_text("kept");
+    assert_eq!(screen.press(KeyCode::Esc), sent(Command::Interrupt));
+    assert!(screen.model.session.turn.unwrap().stopping);
+    assert_eq!(screen.draft(), "kept");
+}
+
+#[test]
+fn waiting_prompts_come_back_above_the_draft() {
+    let mut screen = Screen::working();
+    screen.tell(PromptQueued { text: "first".to_owned(), steer: false });
+    screen.tell(PromptQueued { text: "second".to_owned(), steer: true });
+    assert_eq!(screen.press(KeyCode::Up), sent(Command::Unqueue));
+    screen.type_text("mine");
+    screen.tell(QueueReturned { texts: vec!["first".to_owned(), "second".to_owned()] });
+    assert_eq!(screen.draft(), "first\n\nsecond\n\nmine");
+    assert!(screen.model.session.queued.is_empty());
+}
+
+#[test]
+fn a_queued_prompt_leaves_the_queue_with_its_item() {
+    let mut screen = Screen::working();
+    screen.tell(PromptQueued { text: "first".to_owned(), steer: false });
+    let body = ItemBody::UserMessage { text: "first".to_owned(), steer: false };
+    screen.tell(ItemCompleted { item: Item { id: ItemId::user(2, 0), turn: 2, body } });
+    assert!(screen.model.session.queued.is_empty());
+}
+
+#[test]
+fn keys_in_a_burst_are_a_paste_and_never_send() {
+    let mut screen = Screen::new();
+    for c in "rm -rf".chars() {
+        screen.take(Event::Input(Input::Key(KeyEvent::from(KeyCode::Char(c)))));
+    }
+    let enter = Event::Input(Input::Key(KeyEvent::from(KeyCode::Enter)));
+    assert_eq!(screen.take(enter), []);
+    assert_eq!(screen.draft(), "rm -rf\n");
+    assert_eq!(screen.press(KeyCode::Enter), prompt("rm -rf\n"));
+}
+
+#[test]
+fn a_paste_never_sends() {
+    let mut screen = Screen::new();
+    assert_eq!(screen.take(Event::Input(Input::Paste("a\nb\n".to_owned()))), []);
+    assert_eq!(screen.draft(), "a\nb\n");
+}
+
+#[test]
+fn ctrl_c_clears_then_stops_and_twice_leaves() {
+    let mut screen = Screen::working();
+    screen.type_text("half a thought");
+    assert_eq!(screen.ctrl('c'), []);
+    assert_eq!(screen.draft(), "");
+    screen.now += 3_000;
+    assert_eq!(screen.ctrl('c'), sent(Command::Interrupt));
+    assert_eq!(screen.ctrl('c'), sent(Command::Close));
+    assert!(screen.model.closing.is_some());
+    screen.now += 3_000;
+    let mut idle = Screen::new();
+    idle.type_text("half a thought");
+    idle.ctrl('c');
+    idle.press(KeyCode::Up);
+    assert_eq!(idle.draft(), "half a thought");
+}
+
+#[test]
+fn ctrl_d_leaves_only_with_an_empty_draft() {
+    let mut screen = Screen::new();
+    screen.type_text("x");
+    assert_eq!(screen.ctrl('d'), []);
+    screen.press(KeyCode::Backspace);
+    assert_eq!(screen.ctrl('d'), sent(Command::Close));
+}
+
+#[test]
+fn a_new_sheet_takes_no_key_for_a_third_of_a_second() {
+    let mut screen = Screen::working();
+    screen.ask("a1");
+    assert_eq!(screen.press(KeyCode::Char('y')), []);
+    screen.now += 300;
+    let approve = Command::Approve {
+        approval: ApprovalId::new("a1"),
+        scope: ApprovalScope::Once,
+        rule: None,
+    };
+    assert_eq!(screen.press(KeyCode::Char('y')), sent(approve));
+    assert!(screen.model.approvals.is_empty());
+    assert_eq!(screen.draft(), "");
+}
+
+#[test]
+fn words_that_were_being_typed_go_on_into_the_draft() {
+    let mut screen = Screen::working();
+    screen.type_text("pla");
+    screen.ask("a1");
+    screen.type_text("y on any");
+    assert_eq!(screen.draft(), "play on any");
+    assert_eq!(screen.model.approvals.len(), 1);
+}
+
+#[test]
+fn the_rule_is_edited_before_it_is_kept() {
+    let mut screen = Screen::working();
+    screen.ask("a1");
+    screen.now += 400;
+    screen.press(KeyCode::Char('e'));
+    for _ in 0.." origin".len() {
+        screen.press(KeyCode::Backspace);
+    }
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    let approve = Command::Approve {
+        approval: ApprovalId::new("a1"),
+        scope: ApprovalScope::Project,
+        rule: Some(rule("git push")),
+    };
+    assert_eq!(screen.press(KeyCode::Char('a')), sent(approve));
+}
+
+#[test]
+fn a_no_carries_its_reason() {
+    let mut screen = Screen::working();
+    screen.ask("a1");
+    screen.now += 400;
+    screen.press(KeyCode::Char('n'));
+    screen.type_text("not today");
+    let deny =
+        Command::Deny { approval: ApprovalId::new("a1"), reason: Some("not today".to_owned()) };
+    assert_eq!(screen.press(KeyCode::Enter), sent(deny));
+}
+
+#[test]
+fn several_requests_are_a_queue_that_can_be_put_aside() {
+    let mut screen = Screen::working();
+    screen.ask("a1");
+    screen.ask("a2");
+    screen.now += 400;
+    screen.press(KeyCode::Tab);
+    assert_eq!(screen.model.approvals.number(), 2);
+    screen.press(KeyCode::Esc);
+    assert!(screen.model.approvals.is_hidden());
+    screen.type_text("draft");
+    assert_eq!(screen.draft(), "draft");
+    screen.ctrl('r');
+    let approve = Command::Approve {
+        approval: ApprovalId::new("a2"),
+        scope: ApprovalScope::Session,
+        rule: Some(rule("git push origin")),
+    };
+    assert_eq!(screen.press(KeyCode::Char('s')), sent(approve));
+    assert_eq!(screen.model.approvals.len(), 1);
+}
+
+#[test]
+fn unknown_commands_are_said_and_not_sent() {
+    let mut screen = Screen::new();
+    screen.type_text("/frobnicate");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    assert_eq!(
+        screen.model.hint.as_deref(),
+        Some("there is no command /frobnicate: Ctrl+K lists them")
+    );
+    assert_eq!(screen.draft(), "/frobnicate");
+    screen.ctrl('u');
+    screen.type_text("/usr/bin is full");
+    assert_eq!(screen.press(KeyCode::Enter), prompt("/usr/bin is full"));
+}
+
+#[test]
+fn commands_run_from_the_draft_and_from_the_palette() {
+    let mut screen = Screen::new();
+    screen.type_text("/model lab/small");
+    assert_eq!(
+        screen.press(KeyCode::Enter),
+        sent(Command::SetModel { model: "lab/small".to_owned() })
+    );
+    screen.type_text("draft");
+    screen.ctrl('k');
+    assert_eq!(screen.model.layers.last().unwrap().kind, Kind::Palette);
+    screen.type_text("resume");
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::ListSessions));
+    assert_eq!(screen.model.layers.last().unwrap().kind, Kind::Sessions);
+    let exec = ExecutionId::generate();
+    let session = loon_api::SessionSummary {
+        exec,
+        title: "pager".to_owned(),
+        cwd: "/work".to_owned(),
+        created: At::from_unix_ms(0),
+        updated: At::from_unix_ms(0),
+        turns: 2,
+        model: None,
+        live: false,
+    };
+    screen.tell(SessionsListed { sessions: vec![session] });
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::OpenSession { exec: Some(exec) }));
+    assert_eq!(screen.draft(), "draft");
+}
+
+#[test]
+fn modes_cycle_without_ever_reaching_bypass() {
+    let mut screen = Screen::new();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        screen.press(KeyCode::BackTab);
+        seen.push(screen.model.session.mode);
+    }
+    assert_eq!(seen, [Mode::Auto, Mode::Plan, Mode::Default]);
+    screen.type_text("/mode bypass");
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::SetMode { mode: Mode::Bypass }));
+}
+
+#[test]
+fn rewinding_puts_the_exact_text_into_the_draft() {
+    let mut screen = Screen::new();
+    let body = |text: &str| ItemBody::UserMessage { text: text.to_owned(), steer: false };
+    screen
+        .tell(ItemCompleted { item: Item { id: ItemId::user(1, 0), turn: 1, body: body("one") } });
+    screen.tell(ItemCompleted {
+        item: Item { id: ItemId::user(2, 0), turn: 2, body: body("two\nlines") },
+    });
+    screen.press(KeyCode::Esc);
+    screen.press(KeyCode::Esc);
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Rewind { to: ItemId::user(2, 0) }));
+    screen.tell(SessionRewound { to: ItemId::user(2, 0), text: "two\nlines".to_owned() });
+    assert_eq!(screen.draft(), "two\nlines");
+    assert_eq!(screen.model.transcript.user_messages().count(), 1);
+}
+
+#[test]
+fn themes_show_as_the_selection_moves_and_escape_goes_back() {
+    let mut screen = Screen::new();
+    screen.type_text("/theme");
+    screen.press(KeyCode::Enter);
+    screen.press(KeyCode::Down);
+    assert_eq!(screen.model.theme.name(), "loom-light");
+    screen.press(KeyCode::Esc);
+    assert_eq!(screen.model.theme.name(), "loom-dark");
+}

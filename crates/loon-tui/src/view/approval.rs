@@ -52,9 +52,16 @@ fn detail(model: &Model, sheet: &Sheet, width: usize) -> Vec<Line> {
     let mut lines = if diff::is_diff(&approval.detail) {
         diff::lay(&approval.detail, width)
     } else {
-        wrap_text(&approval.detail, Look::of(Role::Code).with(Modifier::BOLD), width, Break::Anywhere)
+        wrap_text(
+            &approval.detail,
+            Look::of(Role::Code).with(Modifier::BOLD),
+            width,
+            Break::Anywhere,
+        )
     };
-    lines.push(Line::default());
+    if model.is_roomy() {
+        lines.push(Line::default());
+    }
     let label = if model.is_roomy() { 16 } else { 0 };
     for reason in &approval.reasons {
         labelled("asked because", reason, label, width, &mut lines);
@@ -95,7 +102,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         canvas.put(x, y, width, line);
     }
     if (below > 0 || first > 0) && room > 0 {
-        let words = format!(" {first} above, {below} below: PgUp PgDn ");
+        let words = if model.is_roomy() {
+            format!(" {first} above, {below} below: PgUp PgDn ")
+        } else {
+            format!(" +{below} ")
+        };
         let at = inner.right().saturating_sub(words.len() as u16 + 1).max(x);
         canvas.text(at, area.y, width, &words, Role::Dim);
     }
@@ -137,13 +148,20 @@ fn choice_line(model: &Model, sheet: &Sheet, choice: Choice, marked: bool) -> Li
     line
 }
 
-fn draw_field(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, label: &str, field: &Composer) -> (u16, u16) {
+fn draw_field(
+    canvas: &mut Canvas<'_>,
+    x: u16,
+    y: u16,
+    width: u16,
+    label: &str,
+    field: &Composer,
+) -> (u16, u16) {
     let label_width = label.len() as u16;
     canvas.text(x, y, width, label, Role::Accent);
     let room = usize::from(width.saturating_sub(label_width)).max(2);
     let rows = field.rows(room);
     let (row, column) = rows.cursor;
-    if let Some(row) = rows.rows.get(row) {
+    if let Some(row) = rows.all.get(row) {
         canvas.put(x + label_width, y, room as u16, &field.row_line(*row, room));
     }
     (x + label_width + column as u16, y)

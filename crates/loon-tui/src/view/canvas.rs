@@ -87,7 +87,9 @@ impl<'a> Canvas<'a> {
         let inner_width = area.width - 2;
         let rule = glyphs.rule.repeat(usize::from(inner_width));
         let (right, bottom) = (area.right() - 1, area.bottom() - 1);
-        for (y, left_corner, right_corner) in [(area.y, top_left, top_right), (bottom, bottom_left, bottom_right)] {
+        for (y, left_corner, right_corner) in
+            [(area.y, top_left, top_right), (bottom, bottom_left, bottom_right)]
+        {
             self.text(area.x, y, 1, left_corner, look);
             self.text(area.x + 1, y, inner_width, &rule, look);
             self.text(right, y, 1, right_corner, look);

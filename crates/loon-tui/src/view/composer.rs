@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 10;
 
 /// Rows wanted, frame included, of the `rest` above the state line.
 pub(super) fn height(model: &Model, rest: Rect) -> u16 {
-    let rows = model.composer.rows(model.composer_width()).rows.len();
+    let rows = model.composer.rows(model.composer_width()).all.len();
     let most = (usize::from(rest.height) / 3).clamp(1, MOST_ROWS);
     let rows = rows.min(most) as u16;
     if framed(rest.height) { rows + 2 } else { rows }
@@ -24,13 +24,13 @@ fn framed(rows: u16) -> bool {
     rows >= 5
 }
 
-pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+pub(super) fn draw(canvas: &mut Canvas<'_>) -> (u16, u16) {
     let model = canvas.model;
     let area = model.places.bottom;
     let role = modes::role(model.session.mode);
     let margin = u16::from(model.is_roomy());
     let area = Rect { x: area.x + margin, width: area.width.saturating_sub(2 * margin), ..area };
-    let inner = if framed(model.size.1 - model.places.state.height.min(model.size.1)) {
+    let inner = if framed(model.size.1.saturating_sub(model.places.state.height)) {
         let title = Line::of(&format!(" {} ", modes::words(model.session.mode)), role);
         canvas.frame(area, &title, &keys(model), Look::of(role))
     } else {
@@ -40,16 +40,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let width = model.composer_width();
     let rows = model.composer.rows(width);
     let (cursor_row, cursor_column) = rows.cursor;
-    let visible = usize::from(inner.height);
+    let visible = usize::from(inner.height).max(1);
     let first = (cursor_row + 1).saturating_sub(visible);
-    for (y, row) in (inner.top()..inner.bottom()).zip(rows.rows.iter().skip(first)) {
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.all.iter().skip(first)) {
         canvas.put(x, y, width as u16, &model.composer.row_line(*row, width));
     }
     if model.composer.is_empty() && !model.is_working() && model.opened {
         canvas.text(x, inner.y, width as u16, placeholder(model), Role::Dim);
     }
     let column = cursor_column.min(usize::from(inner.width.saturating_sub(1)));
-    Some((x + column as u16, inner.y + (cursor_row - first) as u16))
+    (x + column as u16, inner.y + (cursor_row - first) as u16)
 }
 
 fn placeholder(model: &Model) -> &'static str {
@@ -103,7 +103,8 @@ pub(super) fn draw_above(canvas: &mut Canvas<'_>) {
             .collect()
     };
     let hidden = lines.len().saturating_sub(usize::from(area.height));
-    for (y, line) in (area.top()..area.bottom()).zip(lines.into_iter().skip(hidden.min(1) * hidden)) {
+    for (y, line) in (area.top()..area.bottom()).zip(lines.into_iter().skip(hidden.min(1) * hidden))
+    {
         canvas.put(x, y, width, &line.cut(usize::from(width), model.glyphs.ellipsis));
     }
 }

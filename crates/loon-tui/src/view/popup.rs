@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use crate::line::{Break, Line, Look, spread, wrap_text};
+use crate::model::Model;
 use crate::popup::Popup;
 use crate::theme::Role;
 
@@ -14,27 +15,33 @@ const TALLEST: u16 = 24;
 /// Columns from which the description stands beside the rows.
 const BESIDE: u16 = 90;
 
-fn area(size: (u16, u16)) -> Rect {
-    let (columns, rows) = size;
-    let width = if columns < 60 { columns } else { (columns - 4).min(WIDEST) };
-    let height = rows.saturating_sub(if rows < 16 { 0 } else { 4 }).min(TALLEST);
-    Rect { x: (columns - width) / 2, y: (rows - height) / 2, width, height }
+fn area(model: &Model, popup: &Popup) -> Rect {
+    let (columns, rows) = model.size;
+    let width = width(columns);
+    let wanted = popup.len().clamp(4, usize::from(TALLEST)) + 3 + about_rows(model.size);
+    let most = if rows < 16 { rows } else { rows - 4 };
+    let height = most.min(wanted as u16);
+    Rect { x: (columns - width) / 2, y: (rows - height) / 3, width, height }
 }
 
-/// Rows a page has on a screen of this size.
-pub(crate) fn page(size: (u16, u16)) -> usize {
-    let inside = usize::from(area(size).height.saturating_sub(3));
-    inside.saturating_sub(about_rows(size)).max(1)
+fn width(columns: u16) -> u16 {
+    if columns < 60 { columns } else { (columns - 4).min(WIDEST) }
+}
+
+/// Rows a page of the list has.
+pub(crate) fn page(model: &Model, popup: &Popup) -> usize {
+    let inside = usize::from(area(model, popup).height.saturating_sub(3));
+    inside.saturating_sub(about_rows(model.size)).max(1)
 }
 
 /// Rows below the list that the description takes.
 fn about_rows(size: (u16, u16)) -> usize {
-    if area(size).width >= BESIDE || size.1 < 16 { 0 } else { 3 }
+    if width(size.0) >= BESIDE || size.1 < 16 { 0 } else { 3 }
 }
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)> {
     let model = canvas.model;
-    let area = area(model.size);
+    let area = area(model, popup);
     canvas.clear(area);
     let glyphs = model.glyphs;
     let count = popup.shown_rows().len();
@@ -66,13 +73,24 @@ fn draw_rows(canvas: &mut Canvas<'_>, popup: &Popup, list: Rect) {
         let words = if popup.filter.is_empty() { popup.empty } else { "nothing matches" };
         canvas.text(list.x + 2, list.y, list.width.saturating_sub(2), words, Role::Dim);
     }
-    for ((at, row), y) in popup.shown_rows().enumerate().skip(first).zip(list.top()..list.bottom()) {
+    for ((at, row), y) in popup.shown_rows().enumerate().skip(first).zip(list.top()..list.bottom())
+    {
         let room = list.width.saturating_sub(3);
         let left = Line::of(&row.label, Role::Text);
-        let line = spread(left, &Line::of(&row.note, Role::Dim), usize::from(room), canvas.model.glyphs.ellipsis);
+        let line = spread(
+            left,
+            &Line::of(&row.note, Role::Dim),
+            usize::from(room),
+            canvas.model.glyphs.ellipsis,
+        );
         canvas.put(list.x + 2, y, room, &line);
         if at == popup.selected() {
-            canvas.select_row(Rect { x: list.x, y, width: list.width.saturating_sub(1), height: 1 });
+            canvas.select_row(Rect {
+                x: list.x,
+                y,
+                width: list.width.saturating_sub(1),
+                height: 1,
+            });
         }
     }
 }
@@ -84,10 +102,20 @@ fn draw_about(canvas: &mut Canvas<'_>, popup: &Popup, inner: Rect, list: Rect) {
         for y in list.top()..inner.bottom() {
             canvas.text(list.right(), y, 1, column, Role::Border);
         }
-        Rect { x: list.right() + 2, y: list.y, width: (inner.width - list.width).saturating_sub(3), height: list.height }
+        Rect {
+            x: list.right() + 2,
+            y: list.y,
+            width: (inner.width - list.width).saturating_sub(3),
+            height: list.height,
+        }
     } else {
         let y = list.bottom();
-        Rect { x: inner.x + 2, y, width: inner.width.saturating_sub(3), height: inner.bottom().saturating_sub(y) }
+        Rect {
+            x: inner.x + 2,
+            y,
+            width: inner.width.saturating_sub(3),
+            height: inner.bottom().saturating_sub(y),
+        }
     };
     let lines = wrap_text(&row.about, Role::Dim, usize::from(place.width), Break::Words);
     for (y, line) in (place.top()..place.bottom()).zip(&lines) {

@@ -55,7 +55,11 @@ fn state(model: &Model) -> Line {
         return Line::of(&format!("{} opening", glyphs.running), Role::Dim);
     }
     if model.approvals.is_hidden() {
-        let words = if waiting == 1 { "1 request waits".to_owned() } else { format!("{waiting} requests wait") };
+        let words = if waiting == 1 {
+            "1 request waits".to_owned()
+        } else {
+            format!("{waiting} requests wait")
+        };
         return Line::of(&format!("{} {words}, Ctrl+R", glyphs.waiting), Role::Warn);
     }
     if waiting > 0 {

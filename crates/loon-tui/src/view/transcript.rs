@@ -45,12 +45,14 @@ fn welcome(canvas: &mut Canvas<'_>) {
     if model.opened {
         lines.push(Line::of(&model.session.cwd, Role::Dim));
         lines.push(Line::default());
-        match &model.session.model {
-            Some(_) => lines.push(Line::of("Say what to do. / lists commands, ? shows the keys.", Role::Text)),
-            None => {
-                lines.push(Line::of("No model is set up.", Role::Warn));
-                lines.push(Line::of("/model chooses one; loon doctor says what is missing.", Role::Text));
-            }
+        if model.session.model.is_some() {
+            lines.push(Line::of("Say what to do. / lists commands, ? shows the keys.", Role::Text));
+        } else {
+            lines.push(Line::of("No model is set up.", Role::Warn));
+            lines.push(Line::of(
+                "/model chooses one; loon doctor says what is missing.",
+                Role::Text,
+            ));
         }
     }
     for (y, line) in (area.y + 1..area.bottom()).zip(lines) {
