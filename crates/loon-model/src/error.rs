@@ -190,7 +190,7 @@ fn kind(status: Option<u16>, report: &Report) -> ModelErrorKind {
         ModelErrorKind::Overloaded
     } else if number == Some(451) || says(REFUSAL_WORDS) && !matches!(number, Some(500..)) {
         ModelErrorKind::Refused
-    } else if is_labelled(INVALID_TYPES) {
+    } else if is_labelled(INVALID_TYPES) && !matches!(number, Some(502..)) {
         ModelErrorKind::Invalid
     } else {
         match number {

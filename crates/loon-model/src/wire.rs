@@ -122,3 +122,11 @@ pub(crate) fn settle(stop: StopReason, has_calls: bool) -> StopReason {
         other => other,
     }
 }
+
+/// The usage, unless it says that nothing went in: a server that does not count says zero.
+pub(crate) fn believable(usage: Usage) -> Usage {
+    if usage.input_tokens == Some(0) && usage.output_tokens.unwrap_or(0) == 0 {
+        return Usage::default();
+    }
+    usage
+}

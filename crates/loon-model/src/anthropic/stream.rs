@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::draft::{Draft, Slot};
 use crate::member::{Text, arguments_text, count, is_failure};
 use crate::sse::Flow;
-use crate::wire::{Decoder, Fault, settle};
+use crate::wire::{Decoder, Fault, believable, settle};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -162,7 +162,7 @@ impl AnthropicDecoder {
             "" => {}
             "tool_use" => self.stop = Some(StopReason::ToolCalls),
             "max_tokens" | "model_context_window_exceeded" => self.stop = Some(StopReason::Length),
-            "refusal" => self.stop = Some(StopReason::Refused),
+            "refusal" | "content_filter" => self.stop = Some(StopReason::Refused),
             _ => self.stop = Some(StopReason::End),
         }
     }
@@ -245,7 +245,7 @@ impl Decoder for AnthropicDecoder {
 
     fn usage(&self) -> Usage {
         let Counts { fresh, cached, written, output } = self.counts;
-        Usage {
+        believable(Usage {
             input_tokens: fresh.map(|fresh| {
                 fresh.saturating_add(cached.unwrap_or(0)).saturating_add(written.unwrap_or(0))
             }),
@@ -253,7 +253,7 @@ impl Decoder for AnthropicDecoder {
             cache_write_tokens: written,
             output_tokens: output,
             reasoning_tokens: None,
-        }
+        })
     }
 
     fn finish(&mut self) -> Result<Answer, Fault> {

@@ -150,6 +150,7 @@ fn a_busy_server_is_never_a_refusal() {
         (500, ""),
         (502, r#"{"error":{"message":"content_policy","code":502}}"#),
         (408, ""),
+        (503, r#"{"error":{"message":"x","type":"invalid_request_error"}}"#),
     ] {
         assert_eq!(response(status, body).kind, Overloaded, "{status} {body}");
     }

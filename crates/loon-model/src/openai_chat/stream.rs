@@ -14,7 +14,7 @@ use super::request::REASONING_FIELDS;
 use crate::draft::{Draft, Slot};
 use crate::member::{Text, arguments_text, count, is_failure};
 use crate::sse::Flow;
-use crate::wire::{Decoder, Fault, settle};
+use crate::wire::{Decoder, Fault, believable, settle};
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -247,7 +247,7 @@ impl Decoder for ChatDecoder {
 /// Reads a usage report.
 fn usage(raw: &str) -> Usage {
     let report: Value = serde_json::from_str(raw).unwrap_or_default();
-    Usage {
+    believable(Usage {
         input_tokens: count(&report, &["/prompt_tokens"]),
         cached_tokens: count(
             &report,
@@ -259,7 +259,7 @@ fn usage(raw: &str) -> Usage {
         ),
         output_tokens: count(&report, &["/completion_tokens"]),
         reasoning_tokens: count(&report, &["/completion_tokens_details/reasoning_tokens"]),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::draft::{Draft, Slot};
 use crate::member::{Text, count, is_failure};
 use crate::sse::Flow;
-use crate::wire::{Decoder, Fault, settle};
+use crate::wire::{Decoder, Fault, believable, settle};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -210,16 +210,19 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    /// Takes the response as a whole. `fallback` is its status where it does not say.
-    fn response(&mut self, raw: &RawValue, fallback: &str) -> Result<(), Fault> {
+    /// Takes the response as a whole. `end` is what the event that brought it says of its end.
+    fn response(&mut self, raw: &RawValue, end: Option<&str>) -> Result<(), Fault> {
         let response: Response<'_> = serde_json::from_str(raw.get())?;
         if let Some(usage) = response.usage {
             self.usage = usage_of(usage.get());
         }
-        let status = match &response.status {
-            Some(status) => &*status.0,
-            None if response.output.is_some() => fallback,
-            None => "",
+        let said = response.status.as_ref().map(|status| &*status.0);
+        let status = match (end, said) {
+            (Some("completed"), Some("incomplete")) => "incomplete",
+            (Some(end), _) => end,
+            (None, Some(said)) => said,
+            (None, None) if response.output.is_some() => "completed",
+            (None, None) => "",
         };
         if is_failure(response.error) || status == "failed" {
             return Err(Fault::Server(raw.get().to_owned()));
@@ -275,9 +278,9 @@ impl Decoder for ResponsesDecoder {
                 }
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
-                let status = event.kind.trim_start_matches("response.");
+                let end = event.kind.strip_prefix("response.");
                 match event.response {
-                    Some(response) => self.response(response, status)?,
+                    Some(response) => self.response(response, end)?,
                     None => return Err(Fault::Server(data.to_owned())),
                 }
                 return Ok(Flow::Done);
@@ -290,7 +293,7 @@ impl Decoder for ResponsesDecoder {
     }
 
     fn body(&mut self, body: &str) -> Result<(), Fault> {
-        self.response(serde_json::from_str(body)?, "completed")
+        self.response(serde_json::from_str(body)?, None)
     }
 
     fn draft(&mut self) -> &mut Draft {
@@ -315,13 +318,13 @@ impl Decoder for ResponsesDecoder {
 /// Reads a usage report.
 fn usage_of(raw: &str) -> Usage {
     let report: Value = serde_json::from_str(raw).unwrap_or_default();
-    Usage {
+    believable(Usage {
         input_tokens: count(&report, &["/input_tokens"]),
         cached_tokens: count(&report, &["/input_tokens_details/cached_tokens"]),
         cache_write_tokens: count(&report, &["/input_tokens_details/cache_write_tokens"]),
         output_tokens: count(&report, &["/output_tokens"]),
         reasoning_tokens: count(&report, &["/output_tokens_details/reasoning_tokens"]),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ fn stop_reasons_are_told_apart() {
     assert_eq!(stop("max_tokens"), "Length out 7");
     assert_eq!(stop("model_context_window_exceeded"), "Length out 7");
     assert_eq!(stop("refusal"), "Refused out 7");
+    assert_eq!(stop("content_filter"), "Refused out 7");
     assert_eq!(
         anthropic(&[&end("end_turn")]),
         "Protocol: the answer ended without its end mark (no message_stop came)"

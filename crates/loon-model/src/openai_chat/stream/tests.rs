@@ -216,6 +216,8 @@ fn counts_come_under_several_names() {
         chat(&[&end("stop"), usage, "[DONE]"]),
         "End in 10 cached 6 written 2 out 4 reasoning 3"
     );
+    let zero = r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#;
+    assert_eq!(chat(&[&end("stop"), zero, "[DONE]"]), "End");
 }
 
 #[test]

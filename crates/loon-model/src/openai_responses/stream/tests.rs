@@ -84,6 +84,18 @@ fn ends_are_told_apart() {
         ]),
         r#"text "I cannot." | Refused"#
     );
+    // The name of the event counts, whatever the status inside.
+    assert_eq!(
+        responses(&[
+            text,
+            r#"{"type":"response.completed","response":{"status":"failed","usage":{"input_tokens":0,"output_tokens":0}}}"#
+        ]),
+        r#"text "x" | End"#
+    );
+    assert_eq!(
+        responses(&[text, r#"{"type":"response.completed","response":{"status":"incomplete"}}"#]),
+        r#"text "x" | Length"#
+    );
     assert_eq!(
         responses(&[text, "[DONE]"]),
         "Protocol, streamed: the answer ended without its end mark (no response.completed came)"
