@@ -26,7 +26,11 @@ const ROUNDS: usize = 50;
 /// Bytes of text of the `stream` row, and of each of its deltas.
 const STREAM_BYTES: usize = 5_000_000;
 const DELTA_BYTES: usize = 20;
-/// How long a screen is left alone for the idle rows.
+/// Tool rounds of the session that the `resume` rows continue.
+const OLD_ROUNDS: usize = 200;
+/// Pieces of the paced answer: more than are watched.
+const PACED: usize = 4000;
+/// How long a screen is left alone for the idle rows, and watched for the rows of an answer.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Options of `cargo xtask bench`.
@@ -48,6 +52,13 @@ pub(crate) struct Options {
     /// The command that opens the other program's screen, as NAME=COMMAND.
     #[arg(long = "vs-screen", value_name = "NAME=COMMAND", value_parser = named)]
     other_screens: Vec<(String, String)>,
+    /// The command that continues the other program's newest session with a prompt, without a
+    /// screen, as NAME=COMMAND.
+    #[arg(long = "vs-resume", value_name = "NAME=COMMAND", value_parser = named)]
+    other_resumes: Vec<(String, String)>,
+    /// The command that opens the screen with it, as NAME=COMMAND.
+    #[arg(long = "vs-resume-screen", value_name = "NAME=COMMAND", value_parser = named)]
+    other_resume_screens: Vec<(String, String)>,
 }
 
 /// A group of rows.
@@ -63,6 +74,10 @@ enum RowName {
     Stream,
     /// The full screen: first picture, first key, idle.
     Screen,
+    /// The full screen while an answer arrives.
+    Answer,
+    /// Continuing a session of 200 tool rounds.
+    Resume,
 }
 
 fn named(text: &str) -> Result<(String, String), String> {
@@ -83,6 +98,10 @@ struct Program {
     prompt: Vec<String>,
     /// Words that open the screen, with `{url}`; none if it has none.
     screen: Vec<String>,
+    /// Words that continue the newest session with one prompt; none if it cannot.
+    resume: Vec<String>,
+    /// Words that open the screen with it.
+    resume_screen: Vec<String>,
 }
 
 impl Program {
@@ -99,21 +118,40 @@ impl Program {
             version: words(&["--version"]),
             prompt: words(&["exec", "--json", "--mode", "bypass", "--set", url, "{prompt}"]),
             screen: words(&["--set", url]),
+            resume: words(&[
+                "exec",
+                "--json",
+                "--continue",
+                "--mode",
+                "bypass",
+                "--set",
+                url,
+                "{prompt}",
+            ]),
+            resume_screen: words(&["--continue", "--set", url]),
         }
     }
 
-    fn other(name: &str, prompt: &str, screens: &[(String, String)]) -> Self {
+    fn other(name: &str, prompt: &str, options: &Options) -> Self {
         let words = |command: &str| -> Vec<String> {
             command.split_whitespace().map(str::to_owned).collect()
         };
+        let of = |commands: &[(String, String)]| {
+            commands
+                .iter()
+                .find(|(other, _)| other == name)
+                .map(|(_, command)| words(command))
+                .unwrap_or_default()
+        };
         let prompt = words(prompt);
-        let version = prompt.iter().take(1).cloned().chain(["--version".into()]).collect();
-        let screen = screens
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, command)| words(command))
-            .unwrap_or_default();
-        Self { name: name.into(), version, prompt, screen }
+        Self {
+            name: name.into(),
+            version: prompt.iter().take(1).cloned().chain(["--version".into()]).collect(),
+            prompt,
+            screen: of(&options.other_screens),
+            resume: of(&options.other_resumes),
+            resume_screen: of(&options.other_resume_screens),
+        }
     }
 }
 
@@ -133,10 +171,7 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     })?;
     let mut programs = vec![Program::ours(&loon)];
     programs.extend(
-        options
-            .others
-            .iter()
-            .map(|(name, command)| Program::other(name, command, &options.other_screens)),
+        options.others.iter().map(|(name, command)| Program::other(name, command, options)),
     );
     let mut bench = Bench {
         home: Home::new()?,
@@ -160,6 +195,12 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     }
     if wanted(RowName::Screen) {
         bench.screen()?;
+    }
+    if wanted(RowName::Answer) {
+        bench.answer()?;
+    }
+    if wanted(RowName::Resume) {
+        bench.resume()?;
     }
     Ok(bench.table.render())
 }
@@ -282,6 +323,51 @@ impl Bench {
             bench.table.add("screen: idle wake-ups a second", program, seen.wakeups_per_s);
             bench.table.add("screen: idle CPU, %", program, seen.idle_cpu_percent);
             bench.table.add("screen: idle memory, MB", program, seen.rss_mb);
+            Ok(())
+        })
+    }
+
+    fn answer(&mut self) -> Result<()> {
+        self.interleaved(|bench, program| {
+            let words =
+                fill(&bench.programs[program].screen, &bench.server.url(&format!("paced{PACED}")));
+            if words.is_empty() {
+                return Ok(());
+            }
+            let seen = screen::watch_answer(&words, &bench.home, IDLE)?;
+            bench.table.add("answer at 4 KB/s: CPU, %", program, seen.cpu_percent);
+            bench.table.add("answer at 4 KB/s: to the terminal, KB/s", program, seen.kb_per_s);
+            bench.table.add(
+                "answer at 4 KB/s: key to picture, ms",
+                program,
+                seen.key.as_secs_f64() * 1e3,
+            );
+            Ok(())
+        })
+    }
+
+    fn resume(&mut self) -> Result<()> {
+        let old = self.server.url(&format!("tools{OLD_ROUNDS}"));
+        for program in 0..self.programs.len() {
+            if !self.programs[program].resume.is_empty() {
+                self.headless(&fill(&self.programs[program].prompt, &old))?;
+            }
+        }
+        self.interleaved(|bench, program| {
+            let url = bench.server.url("echo");
+            // The screen first: what it shows ends with the answer of the run before.
+            let words = fill(&bench.programs[program].resume_screen, &url);
+            if !words.is_empty() {
+                let shown = screen::until_shown(&words, &bench.home, "Done.")?;
+                bench.table.add("old session on screen, ms", program, shown.as_secs_f64() * 1e3);
+            }
+            let words = fill(&bench.programs[program].resume, &url);
+            if !words.is_empty() {
+                let cost = bench.headless(&words)?;
+                bench.table.add("old session, one prompt: CPU, ms", program, cost.cpu_s * 1e3);
+                bench.table.add("old session, one prompt: memory, MB", program, cost.rss_mb);
+            }
+            bench.server.take();
             Ok(())
         })
     }

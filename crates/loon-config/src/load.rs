@@ -89,7 +89,8 @@ pub struct Loaded {
     pub settings: Settings,
     /// All permission rules with their places, and the write roots, the workspace root first.
     pub rules: RuleSet,
-    /// Where each value that somebody set was written, by key. Rules carry their own.
+    /// Where each value that somebody set was written, by key; of a list of rules the strongest
+    /// place. Each rule carries its own.
     pub origins: BTreeMap<String, Origin>,
     /// Unknown keys and other things to know.
     pub warnings: Vec<Warning>,
@@ -180,6 +181,8 @@ struct Merge {
     layers: Vec<Parsed>,
     settings: Option<Settings>,
     rules: RuleSet,
+    /// The strongest place of each list of rules.
+    lists: BTreeMap<String, Origin>,
     warnings: Vec<Warning>,
     untrusted: Vec<Ignored>,
 }
@@ -190,6 +193,12 @@ impl Merge {
         self.drop_bypass(&mut layer);
         if layer.layer.is_project() && !sources.trusted {
             self.untrusted.extend(drop_untrusted(&mut layer));
+        }
+        for (list, _) in rules::LISTS {
+            let path = key::join("permissions", list);
+            if layer.has(&["permissions".into(), list.into()]) {
+                self.lists.insert(path.clone(), layer.origin(&path));
+            }
         }
         self.rules.rules.extend(rules::take(&mut layer)?);
         overlay(&mut self.value, &layer.value);
@@ -375,10 +384,13 @@ impl Merge {
 
         let mut leaves = BTreeMap::new();
         flatten(&self.value, "", &mut leaves);
-        let origins = leaves
-            .into_keys()
-            .filter_map(|path| key::parse(&path).ok().map(|names| (path, self.origin(&names))))
-            .collect();
+        let mut origins = std::mem::take(&mut self.lists);
+        for path in leaves.into_keys() {
+            if let Ok(names) = key::parse(&path) {
+                let origin = self.origin(&names);
+                origins.insert(path, origin);
+            }
+        }
 
         let mut values = std::mem::take(&mut self.value);
         schema::mask(&mut values);

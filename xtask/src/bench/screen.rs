@@ -39,8 +39,38 @@ pub(super) struct Seen {
     pub(super) rss_mb: f64,
 }
 
-/// Opens a program's screen and watches it.
+/// What was seen while an answer arrived.
+pub(super) struct Streaming {
+    pub(super) cpu_percent: f64,
+    /// Bytes to the terminal, in thousands a second.
+    pub(super) kb_per_s: f64,
+    /// From a key until it showed, the median.
+    pub(super) key: Duration,
+}
+
+/// Opens a program's screen, presses keys, and then leaves it alone.
 pub(super) fn watch(words: &[String], home: &Home, idle: Duration) -> Result<Seen> {
+    with_screen(words, home, |terminal| terminal.observe(idle))
+}
+
+/// Opens a program's screen, asks for an answer that takes a while, and presses keys meanwhile.
+pub(super) fn watch_answer(words: &[String], home: &Home, time: Duration) -> Result<Streaming> {
+    with_screen(words, home, |terminal| terminal.observe_answer(time))
+}
+
+/// Opens a program's screen until a text shows.
+pub(super) fn until_shown(words: &[String], home: &Home, text: &str) -> Result<Duration> {
+    with_screen(words, home, |terminal| {
+        terminal.until(|screen| screen.contains(text))?;
+        Ok(terminal.began.elapsed())
+    })
+}
+
+fn with_screen<T>(
+    words: &[String],
+    home: &Home,
+    look: impl FnOnce(&mut Terminal) -> Result<T>,
+) -> Result<T> {
     let (program, arguments) = words.split_first().context("there is no command to watch")?;
     let (pty, pts) = open().context("no pseudo-terminal")?;
     pty.resize(Size::new(ROWS.get(), COLUMNS.get())).context("cannot size the terminal")?;
@@ -52,8 +82,9 @@ pub(super) fn watch(words: &[String], home: &Home, idle: Duration) -> Result<See
         .current_dir(home.work())
         .spawn(pts)
         .with_context(|| format!("cannot run {program}"))?;
-    let mut terminal = Terminal { pty, parser: vt100::Parser::new(ROWS, COLUMNS, 0), child };
-    let seen = terminal.observe(began, idle);
+    let parser = vt100::Parser::new(ROWS, COLUMNS, 0);
+    let mut terminal = Terminal { pty, parser, child, began, typed: String::new(), bytes: 0 };
+    let seen = look(&mut terminal);
     terminal.end();
     seen.with_context(|| format!("while watching `{}`", words.join(" ")))
 }
@@ -62,59 +93,80 @@ struct Terminal {
     pty: Pty,
     parser: vt100::Parser,
     child: std::process::Child,
+    began: Instant,
+    /// Keys pressed so far.
+    typed: String,
+    /// Bytes read so far.
+    bytes: usize,
 }
 
 impl Terminal {
-    fn observe(&mut self, began: Instant, idle: Duration) -> Result<Seen> {
-        self.until(|text| text.chars().filter(|c| c.is_alphanumeric()).count() >= 8)
-            .context("no picture came")?;
-        let first_picture = began.elapsed();
-        let mut keys = KEYS.chars();
-        let mut typed = String::new();
-        let mut press = |terminal: &mut Self, typed: &mut String| -> Result<()> {
-            let key = keys.next().context("no key is left")?;
-            typed.push(key);
-            terminal.pty.write_all(key.to_string().as_bytes())?;
-            let wanted = typed.clone();
-            terminal.until(|text| text.contains(&wanted)).context("a key did not show")
-        };
-        press(self, &mut typed)?;
-        let first_key = began.elapsed();
+    fn observe(&mut self, idle: Duration) -> Result<Seen> {
+        self.first_picture()?;
+        let first_picture = self.began.elapsed();
+        self.press()?;
+        let first_key = self.began.elapsed();
         self.until_quiet()?;
         let mut latencies = Vec::new();
         for _ in 1..KEYS.len() {
-            let pressed = Instant::now();
-            press(self, &mut typed)?;
-            latencies.push(pressed.elapsed().as_secs_f64());
+            latencies.push(self.press()?.as_secs_f64());
             self.until_quiet()?;
         }
-        let key = Duration::from_secs_f64(super::table::median(&mut latencies));
-
-        let before = processes(self.child.id())?;
-        let watched = Instant::now();
-        // A terminal must be read all the same: a program may block on a full one.
-        while watched.elapsed() < idle {
-            self.read(idle.saturating_sub(watched.elapsed()))?;
-        }
-        let seconds = watched.elapsed().as_secs_f64();
-        let after = processes(self.child.id())?;
-        let (switches, ticks) = after.iter().fold((0, 0), |(switches, ticks), (pid, now)| {
-            let then = before.get(pid);
-            (
-                switches + now.switches.saturating_sub(then.map_or(0, |then| then.switches)),
-                ticks + now.ticks.saturating_sub(then.map_or(0, |then| then.ticks)),
-            )
-        });
+        let used = self.rest(idle)?;
         Ok(Seen {
             first_picture,
             first_key,
-            key,
-            wakeups_per_s: switches as f64 / seconds,
-            // The kernel counts in hundredths of a second.
-            idle_cpu_percent: ticks as f64 / seconds,
-            rss_mb: after.values().map(|process| process.rss_kib).sum::<u64>() as f64 * 1024.0
-                / 1e6,
+            key: Duration::from_secs_f64(super::table::median(&mut latencies)),
+            wakeups_per_s: used.wakeups_per_s,
+            idle_cpu_percent: used.cpu_percent,
+            rss_mb: used.rss_mb,
         })
+    }
+
+    fn observe_answer(&mut self, time: Duration) -> Result<Streaming> {
+        self.first_picture()?;
+        self.until_quiet()?;
+        self.pty.write_all(b"go")?;
+        self.until(|text| text.contains("go"))?;
+        self.pty.write_all(b"\r")?;
+        self.until(|text| text.contains("lorem")).context("no answer came")?;
+        let before = self.bytes;
+        let used = self.rest(time)?;
+        let kb_per_s = (self.bytes - before) as f64 / 1e3 / time.as_secs_f64();
+        let mut latencies = Vec::new();
+        for _ in 0..KEYS.len() {
+            latencies.push(self.press()?.as_secs_f64());
+            self.rest(QUIET)?;
+        }
+        let key = Duration::from_secs_f64(super::table::median(&mut latencies));
+        Ok(Streaming { cpu_percent: used.cpu_percent, kb_per_s, key })
+    }
+
+    fn first_picture(&mut self) -> Result<()> {
+        self.until(|text| text.chars().filter(|c| c.is_alphanumeric()).count() >= 8)
+            .context("no picture came")
+    }
+
+    /// Presses the next key and gives the time until it showed.
+    fn press(&mut self) -> Result<Duration> {
+        let key = KEYS.chars().nth(self.typed.len()).context("no key is left")?;
+        self.typed.push(key);
+        let pressed = Instant::now();
+        self.pty.write_all(key.to_string().as_bytes())?;
+        let wanted = self.typed.clone();
+        self.until(|text| text.contains(&wanted)).context("a key did not show")?;
+        Ok(pressed.elapsed())
+    }
+
+    /// Touches nothing for a while and gives what the program did. The terminal is read all the
+    /// same: a program may block on a full one.
+    fn rest(&mut self, time: Duration) -> Result<Used> {
+        let before = processes(self.child.id())?;
+        let began = Instant::now();
+        while began.elapsed() < time {
+            self.read(time.saturating_sub(began.elapsed()))?;
+        }
+        Ok(Used::between(&before, &processes(self.child.id())?, began.elapsed()))
     }
 
     fn until(&mut self, stands: impl Fn(&str) -> bool) -> Result<()> {
@@ -154,6 +206,7 @@ impl Terminal {
                 self.parser.screen().contents()
             )
         })?;
+        self.bytes += count;
         self.parser.process(&bytes[..count]);
         self.reply(&bytes[..count])?;
         Ok(true)
@@ -188,8 +241,35 @@ struct Process {
     rss_kib: u64,
 }
 
+/// What processes did in a while.
+struct Used {
+    wakeups_per_s: f64,
+    cpu_percent: f64,
+    rss_mb: f64,
+}
+
+impl Used {
+    fn between(before: &Processes, after: &Processes, time: Duration) -> Self {
+        let grown = |count: fn(&Process) -> u64| -> f64 {
+            let grown = after
+                .iter()
+                .map(|(pid, now)| count(now).saturating_sub(before.get(pid).map_or(0, count)));
+            grown.sum::<u64>() as f64 / time.as_secs_f64()
+        };
+        let rss_kib: u64 = after.values().map(|process| process.rss_kib).sum();
+        Self {
+            wakeups_per_s: grown(|process| process.switches),
+            // The kernel counts in hundredths of a second.
+            cpu_percent: grown(|process| process.ticks),
+            rss_mb: rss_kib as f64 * 1024.0 / 1e6,
+        }
+    }
+}
+
+type Processes = BTreeMap<u32, Process>;
+
 /// A process and all below it.
-fn processes(root: u32) -> Result<BTreeMap<u32, Process>> {
+fn processes(root: u32) -> Result<Processes> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc").context("idle rows need /proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok())

@@ -5,13 +5,16 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::DELTA_BYTES;
 use super::wire::Wire;
+
+/// Time from one piece of a paced answer to the next: 200 a second.
+const PACE: Duration = Duration::from_millis(5);
 
 /// One request and its answer.
 pub(super) struct Exchange {
@@ -48,7 +51,7 @@ impl Server {
         Ok(Self { port, seen })
     }
 
-    /// The base URL under which it plays one of `echo`, `toolsN`, `streamBYTES`.
+    /// The base URL under which it plays one of `echo`, `toolsN`, `streamBYTES`, `pacedN`.
     pub(super) fn url(&self, play: &str) -> String {
         format!("http://127.0.0.1:{}/{play}/v1", self.port)
     }
@@ -137,6 +140,13 @@ fn answer(writer: &mut TcpStream, wire: Wire, path: &str, request: &Value) -> io
             let now = left.min(batch);
             chunk(writer, &piece.repeat(now))?;
             left -= now;
+        }
+    } else if let Some(pieces) = number("paced") {
+        let piece = piece(&words(DELTA_BYTES));
+        let began = Instant::now();
+        for sent in 1..=u32::try_from(pieces).unwrap_or(u32::MAX) {
+            chunk(writer, &piece)?;
+            thread::sleep((PACE * sent).saturating_sub(began.elapsed()));
         }
     } else {
         chunk(writer, &piece("Done."))?;

@@ -118,6 +118,7 @@ fn rules_of_all_layers_hold_with_their_places() {
         ]
     );
     assert_eq!(loaded.settings.permissions.deny_rules.len(), 1);
+    assert_eq!(loaded.origins["permissions.ask_rules"].to_string(), "local.toml:2:15");
     assert!(loaded.get("permissions.allow_rules[0]").is_err());
     assert_eq!(
         loaded.get("permissions.deny_rules").unwrap(),
