@@ -100,6 +100,11 @@ pub(crate) fn steers_bash(name: &str) -> bool {
         || name.starts_with("BASH")
 }
 
+/// What `cd` and `~` mean depends on this variable.
+pub(crate) fn steers_paths(name: &str) -> bool {
+    matches!(name, "CDPATH" | "HOME" | "OLDPWD" | "PWD" | "DIRSTACK")
+}
+
 /// The name of a program without the folders before it.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
@@ -125,7 +130,7 @@ pub(crate) fn doubt(words: &[Word]) -> Option<String> {
     let odd_name = |word: &Word| {
         word.text().is_none_or(|text| {
             let name = text.split(['=', '+']).next().unwrap_or_default();
-            text.contains('[') || steers_bash(name)
+            text.contains('[') || steers_bash(name) || steers_paths(name)
         })
     };
     let takes_odd_name = match name {

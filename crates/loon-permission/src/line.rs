@@ -91,26 +91,42 @@ fn survey_script(
     for doubt in script.doubts {
         add_doubt(out, doubt);
     }
-    for command in script.commands {
-        let mut seen = wrapper::look_through(&command.words, depth);
+    let seen: Vec<Seen> = script
+        .commands
+        .iter()
+        .map(|command| wrapper::look_through(&command.words, depth))
+        .collect();
+    let last_change = seen.iter().rposition(|seen| changing_layer(seen).is_some());
+    for (index, (command, mut seen)) in script.commands.into_iter().zip(seen).enumerate() {
         for doubt in std::mem::take(&mut seen.doubts) {
             add_doubt(out, doubt);
+        }
+        let in_shell = command.words.first().and_then(Word::text).is_none_or(changes_folder);
+        for assignment in command.assignments.iter().filter(|_| in_shell) {
+            if known::steers_paths(&assignment.name) {
+                add_doubt(out, format!("paths depend on `{}`", assignment.name));
+            }
         }
         let names = command.assignments.iter().map(|assignment| &assignment.name);
         for name in names.chain(&seen.variables).filter(|name| known::steers_bash(name)) {
             add_doubt(out, format!("bash runs text by `{name}`"));
         }
-        let here = if seen.moves { None } else { folders.at(&command) };
-        let touches = touches(&command, &seen, here.as_deref(), folders, around);
+        // What may run again, or later, may do so after a change that stands below it.
+        let later = command.place.repeated && last_change.is_some_and(|last| index <= last);
+        let shell_here = if later { None } else { folders.at(&command) };
+        let here = if seen.moves { None } else { shell_here.clone() };
+        let touches = touches(&command, &seen, here.as_deref(), shell_here.as_deref(), around);
         for script in std::mem::take(&mut seen.scripts) {
             if depth >= MAX_DEPTH {
                 add_doubt(out, "programs wrap each other too deeply".to_owned());
                 continue;
             }
-            let mut inner_folders = Folders { anywhere: here.clone(), in_chain: None };
-            survey_script(script, depth + 1, &mut inner_folders, around, out);
-            // A `trap` runs later, and in the same shell.
-            if inner_folders.anywhere != here {
+            // A trap runs later, wherever the line is then, and in the same shell.
+            let traps = command.words.first().and_then(Word::text) == Some("trap");
+            let begins = here.clone().filter(|_| !traps);
+            let mut inner = Folders { anywhere: begins.clone(), in_chain: None };
+            survey_script(script, depth + 1, &mut inner, around, out);
+            if inner.anywhere != begins || traps {
                 folders.lose();
             }
         }
@@ -132,21 +148,16 @@ fn change_folder(
     folders: &mut Folders,
     around: &Surroundings<'_>,
 ) {
-    let program =
-        |layer: &Vec<Word>| layer.first().and_then(Word::text).unwrap_or_default().to_owned();
-    let Some(layer) =
-        seen.layers.iter().find(|layer| matches!(program(layer).as_str(), "cd" | "pushd" | "popd"))
-    else {
-        return;
-    };
+    let Some(layer) = changing_layer(seen) else { return };
+    let program = layer.first().and_then(Word::text).unwrap_or_default();
     let options = ["-L", "-P", "-e", "-@", "--"];
     let target =
         layer.iter().skip(1).find(|word| !word.text().is_some_and(|text| options.contains(&text)));
     let home = Word { source: "~".to_owned(), kind: WordKind::Home(String::new()) };
     let target = target.unwrap_or(&home);
-    let by_path = program(layer) != "popd"
+    let by_path = program != "popd"
         && !target.text().is_some_and(|text| text.is_empty() || text.starts_with(['-', '+']))
-        && (target.text().is_some() || program(layer) == "cd");
+        && (target.text().is_some() || program == "cd");
     let path = named_path(target, around.home).filter(|_| by_path);
     let Some(path) = path.filter(|path| path.is_absolute() || !command.place.repeated) else {
         folders.lose();
@@ -177,6 +188,15 @@ fn change_folder(
     }
 }
 
+/// The layer of a command that changes the folder of the shell.
+fn changing_layer(seen: &Seen) -> Option<&Vec<Word>> {
+    seen.layers.iter().find(|layer| layer.first().and_then(Word::text).is_some_and(changes_folder))
+}
+
+fn changes_folder(program: &str) -> bool {
+    matches!(program, "cd" | "pushd" | "popd")
+}
+
 /// The path that a word names, if it is known.
 fn named_path(word: &Word, home: Option<&Path>) -> Option<PathBuf> {
     match &word.kind {
@@ -190,7 +210,7 @@ fn touches(
     command: &SimpleCommand,
     seen: &Seen,
     here: Option<&[PathBuf]>,
-    folders: &Folders,
+    shell_here: Option<&[PathBuf]>,
     around: &Surroundings<'_>,
 ) -> Vec<Touch> {
     let spots = |word: &Word, from: Option<&[PathBuf]>| -> Vec<Spot> {
@@ -203,7 +223,6 @@ fn touches(
             .collect()
     };
     // The shell opens redirects before a wrapper changes the folder.
-    let shell_here = folders.at(command);
     let mut touches = Vec::new();
     for redirect in &command.redirects {
         let harmless = redirect.target.text().is_some_and(is_standard_device);
@@ -211,7 +230,7 @@ fn touches(
             touches.push(Touch {
                 shown: redirect.target.source.clone(),
                 access: if redirect.writes { PathAccess::Write } else { PathAccess::Read },
-                spots: spots(&redirect.target, shell_here.as_deref()),
+                spots: spots(&redirect.target, shell_here),
                 deep: false,
                 redirect: true,
             });

@@ -411,6 +411,13 @@ fn a_redirect_is_a_write() {
             "cd $X; echo x > out",
             "cd -; echo x > out",
             "for d in a; do cd ..; done; echo x > out",
+            "CDPATH=/ cd tmp; echo x > out",
+            "f() { echo x > out; }; cd ..; f",
+            "for i in 1 2; do echo x > out; cd ..; done",
+            "HOME=/tmp; echo x > ~/out",
+            "export HOME=/tmp; cd; echo x > out",
+            "trap 'echo x > out' EXIT; cd ..",
+            "trap 'cd ..' DEBUG; echo x > out",
         ],
     );
     let wide: Vec<Written> = rules.iter().copied().chain([(Allow, "write", "path=.")]).collect();
