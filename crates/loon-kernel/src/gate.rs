@@ -174,8 +174,7 @@ pub struct EffectFailure {
     pub usage: Usage,
     /// What that cost.
     pub cost: Cost,
-    /// The model said that some of the answer had arrived. A request that had to be dropped said
-    /// nothing.
+    /// Some of the answer had arrived.
     pub streamed: bool,
 }
 

@@ -6,7 +6,8 @@ use loon_api::event::{
     EffectFinished, EffectKind, EffectRetried, EffectStarted, EffectStatus, ItemCompleted,
 };
 use loon_api::{
-    AgentEvent, Answer, At, Cost, ErrorCode, ErrorInfo, Item, ModelError, StopReason, Usage,
+    AgentEvent, Answer, At, BoxFuture, Cost, ErrorCode, ErrorInfo, Item, ModelError, StopReason,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ use super::admission::in_words;
 use super::run::{Limits, Ran, followed, progress_channel};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::error::KernelError;
-use crate::port::{Admitted, EffectContext};
+use crate::port::{Admitted, EffectContext, Follow, Progress};
 
 /// What is noted with the end of a request, so that it can be given back later.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +33,19 @@ struct Meter {
     usage: Usage,
     cost: Cost,
     streamed: bool,
+}
+
+/// Notices whether there was any progress.
+struct Noticed<'a> {
+    follow: &'a mut dyn Follow,
+    any: bool,
+}
+
+impl Follow for Noticed<'_> {
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
+        self.any = true;
+        self.follow.take(progress)
+    }
 }
 
 /// How the attempts came to their end.
@@ -102,7 +116,9 @@ impl Gate {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let error = match self.attempt(effect, &limits).await {
+            let (ran, told) = self.attempt(effect, &limits).await;
+            meter.streamed = told;
+            let error = match ran {
                 Ran::Returned(Ok(answer)) => {
                     self.count(effect, meter, answer.usage, true);
                     return Ok(Attempts::Answered(answer));
@@ -114,7 +130,7 @@ impl Gate {
                         Some(Err(error)) => (error.usage, error.streamed),
                         None => (Usage::default(), false),
                     };
-                    meter.streamed = streamed;
+                    meter.streamed |= streamed;
                     // The server may have worked on it without a word.
                     self.count(effect, meter, usage, true);
                     return Ok(Attempts::Failed(stop.status, stop.error));
@@ -126,9 +142,9 @@ impl Gate {
                     return Ok(Attempts::Failed(EffectStatus::Failed, error));
                 }
             };
-            meter.streamed = error.streamed;
-            self.count(effect, meter, error.usage, error.streamed);
-            let delay = match (error.is_retryable(), delays.next()) {
+            meter.streamed |= error.streamed;
+            self.count(effect, meter, error.usage, meter.streamed);
+            let delay = match (error.is_retryable() && !told, delays.next()) {
                 (true, Some(delay)) => (*delay).max(error.retry_after.unwrap_or_default()),
                 (true, None) | (false, _) => {
                     return Ok(Attempts::Failed(EffectStatus::Failed, error.info()));
@@ -145,17 +161,20 @@ impl Gate {
         }
     }
 
+    /// Sends the request once. Also says whether any of the answer was told on the way.
     async fn attempt(
         &self,
         effect: &mut ModelEffect<'_>,
         limits: &Limits<'_>,
-    ) -> Ran<Result<Answer, ModelError>> {
+    ) -> (Ran<Result<Answer, ModelError>>, bool) {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
         let cx = EffectContext { cancel: stop.clone(), progress };
         let admitted = Admitted::new(effect.key.clone());
         let run = effect.model.run(admitted, effect.request, &cx);
-        followed(self.supervise(run, &stop, limits), arriving, effect.follow).await
+        let mut follow = Noticed { follow: effect.follow, any: false };
+        let ran = followed(self.supervise(run, &stop, limits), arriving, &mut follow).await;
+        (ran, follow.any)
     }
 
     async fn note_retry(

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::clock::ManualClock;
 use crate::execution::{Execution, StartOptions};
-use crate::port::{Admitted, EffectContext, Model, Tool, ToolOutput};
+use crate::port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 use crate::store::{JournalStore, MemoryStore};
 
 mod models;
@@ -168,6 +168,8 @@ fn cents(cents: i64) -> Money {
 
 /// A model that plays a list of outcomes; after them it hangs until it is cancelled.
 struct FakeModel {
+    /// What it tells with each request.
+    tells: Vec<Progress>,
     info: ModelInfo,
     outcomes: Mutex<VecDeque<Result<Answer, ModelError>>>,
     requests: AtomicUsize,
@@ -184,6 +186,7 @@ impl FakeModel {
             max_output_tokens: None,
         };
         Self {
+            tells: vec![],
             info,
             outcomes: Mutex::new(outcomes.into_iter().collect()),
             requests: AtomicUsize::new(0),
@@ -212,6 +215,9 @@ impl Model for FakeModel {
         let outcome = self.outcomes.lock().unwrap().pop_front();
         self.running.notify_one();
         Box::pin(async move {
+            for progress in &self.tells {
+                cx.progress.send(progress.clone()).await.unwrap();
+            }
             if let Some(outcome) = outcome {
                 return outcome;
             }
@@ -295,8 +301,8 @@ impl House {
 /// Nobody follows.
 struct Ignored;
 
-impl crate::port::Follow for Ignored {
-    fn take(&mut self, _progress: crate::port::Progress) -> BoxFuture<'_, ()> {
+impl Follow for Ignored {
+    fn take(&mut self, _progress: Progress) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }

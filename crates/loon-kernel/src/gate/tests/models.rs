@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use loon_api::event::EffectStatus;
 use loon_api::{
-    AgentEvent, AnswerPart, Cost, ErrorCode, ModelError, ModelErrorKind, StopReason, Usage,
+    AgentEvent, AnswerPart, BoxFuture, Cost, ErrorCode, ModelError, ModelErrorKind, StopReason,
+    Usage,
 };
 
 use super::super::{Budget, EffectFailure, ModelOutcome, RetryPolicy};
-use super::{FakeModel, answer, ask, cents, house, options, request, said, tokens};
+use super::{FakeModel, House, answer, ask, cents, house, options, request, said, tokens};
 use crate::gate::GateOptions;
+use crate::port::{Follow, Progress};
 
 fn busy() -> ModelError {
     ModelError::new(ModelErrorKind::Overloaded, "busy")
@@ -308,4 +310,50 @@ async fn without_delays_nothing_is_repeated() {
     let result: Result<ModelOutcome, _> = gate.model(ask(0, &model, &request()), said(0)).await;
     assert_eq!(result.unwrap_err().error.code, ErrorCode::Overloaded);
     assert_eq!(model.requests(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_of_which_anything_was_told_is_not_asked_for_again() {
+    let house = house(None).await;
+    let gate = house.gate(options(vec![]));
+    let mut model = FakeModel::new([Err(busy()), Ok(answer("a", tokens(1, 1)))]);
+    model.tells = vec![Progress::Text("hel".to_owned())];
+    let model = Arc::new(model);
+    let failure = gate.model(ask(0, &model, &request()), said(0)).await.unwrap_err();
+    assert!(failure.streamed);
+    assert_eq!((model.requests(), house.end().cost.unpriced), (1, 1));
+}
+
+/// Takes progress only after a while, and notes how many records there were.
+struct Slow<'a> {
+    house: &'a House,
+    taken: Vec<(Progress, usize)>,
+}
+
+impl Follow for Slow<'_> {
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            self.taken.push((progress, self.house.records().len()));
+        })
+    }
+}
+
+#[tokio::test]
+async fn the_end_is_recorded_after_all_that_was_told_was_taken() {
+    let house = house(None).await;
+    let gate = house.gate(options(vec![]));
+    let mut model = FakeModel::new([Ok(answer("a", tokens(1, 1)))]);
+    let tells: Vec<Progress> = (0..5).map(|number| Progress::Text(number.to_string())).collect();
+    model.tells.clone_from(&tells);
+    let model = Arc::new(model);
+    let mut slow = Slow { house: &house, taken: Vec::new() };
+    let request = request();
+    let effect = super::super::ModelEffect { follow: &mut slow, ..ask(0, &model, &request) };
+    gate.model(effect, said(0)).await.unwrap();
+    let expected: Vec<_> = tells.into_iter().map(|told| (told, 1)).collect();
+    assert_eq!(slow.taken, expected);
+    assert_eq!(house.records().len(), 3);
 }
