@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use loon_api::event::{
-    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted,
+    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, Notice, NoticeLevel, TurnFinished,
+    TurnStarted,
 };
 use loon_api::{
     Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest,
@@ -31,6 +32,7 @@ pub(crate) struct RunningTurn {
     usage: Usage,
     cost: Cost,
     spoiled_answers: u32,
+    asks_anew: bool,
     schema_retried: bool,
     last_step_denied: bool,
 }
@@ -73,6 +75,7 @@ impl Session {
             usage: Usage::default(),
             cost: Cost::default(),
             spoiled_answers: 0,
+            asks_anew: false,
             schema_retried: false,
             last_step_denied: false,
         });
@@ -129,6 +132,7 @@ impl Session {
         self.tell_context(&request, model).await?;
         match self.ask(model, request).await? {
             Ok(outcome) => self.act_on(&outcome).await,
+            Err(_) if self.running()?.asks_anew => Ok(StepResult::Continue),
             Err(failure) => Ok(StepResult::End(end_of_failure(&failure))),
         }
     }
@@ -178,7 +182,8 @@ impl Session {
             }
             Err(failure) => {
                 self.charge(failure.usage, failure.cost);
-                let kept = stream.incomplete();
+                let kept =
+                    if self.asks_again(&failure)? { Vec::new() } else { stream.incomplete() };
                 stream.drop_missing(&kept).await;
                 for item in kept {
                     self.record(Some(number), ItemCompleted { item }).await?;
@@ -188,8 +193,23 @@ impl Session {
         }
     }
 
+    /// The gate never repeats a request whose answer had begun to arrive. Where such a stream broke
+    /// by a passing fault, the turn drops the piece and asks anew, once; a second break is final.
+    fn asks_anew(&mut self, failure: &EffectFailure) -> Result<bool, RuntimeError> {
+        let passing = matches!(
+            failure.error.code,
+            ErrorCode::Overloaded | ErrorCode::Network | ErrorCode::Protocol
+        );
+        let broken = failure.streamed && passing && failure.status == EffectStatus::Failed;
+        let turn = self.running()?;
+        turn.asks_anew = broken && !turn.asks_anew;
+        Ok(turn.asks_anew)
+    }
+
     async fn act_on(&mut self, outcome: &ModelOutcome) -> Result<StepResult, RuntimeError> {
-        let number = self.running()?.number;
+        let turn = self.running()?;
+        turn.asks_anew = false;
+        let number = turn.number;
         let calls = waiting_calls(&outcome.items);
         match outcome.stop {
             StopReason::Length => return self.cut_answer(number, calls).await,
@@ -469,6 +489,11 @@ fn end_of_failure(failure: &EffectFailure) -> TurnEnd {
         _ => TurnStatus::Failed,
     };
     TurnEnd { status, error: Some(failure.error.clone()) }
+}
+
+/// An error's words as a sentence.
+fn sentence(message: &str) -> String {
+    format!("{}.", message.trim_end_matches('.'))
 }
 
 fn waiting_calls(items: &[Item]) -> Vec<Item> {

@@ -25,6 +25,8 @@ use crate::limits::Limits;
 enum Step {
     Answer(Answer),
     Fail(ModelError),
+    /// Streams some words, then breaks.
+    Break(&'static str),
     /// Streams some words, then waits until it is stopped.
     Hang(&'static str),
 }
@@ -59,6 +61,11 @@ impl Model for FakeModel {
                     Ok(answer)
                 }
                 Step::Fail(error) => Err(error),
+                Step::Break(text) => {
+                    cx.progress.send(Progress::Text(text.into())).await.unwrap();
+                    let error = ModelError::new(ModelErrorKind::Network, "connection lost");
+                    Err(ModelError { streamed: true, ..error })
+                }
                 Step::Hang(text) => {
                     cx.progress.send(Progress::Text(text.into())).await.unwrap();
                     cx.cancel.cancelled().await;
@@ -468,6 +475,26 @@ async fn a_failed_request_ends_the_turn_with_its_kind_and_the_session_goes_on() 
     assert_eq!(turns, [TurnStatus::Failed, TurnStatus::Completed]);
     let requests = bench.model.requests.lock().unwrap();
     assert_eq!(requests[1].messages.len(), 1, "two prompts are one message of the user");
+}
+
+#[tokio::test]
+async fn a_broken_answer_is_dropped_and_asked_for_anew_once() {
+    let once = bench([Step::Break("Hel"), say("Hello")]);
+    let events = run(&once.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).message.as_deref(), Some("Hello"));
+    let words = ItemBody::AssistantMessage { text: "Hello".into(), incomplete: false };
+    assert_eq!(items(&events).last().unwrap().body, words);
+    assert_eq!(items(&events).len(), 2);
+    let dropped = events.iter().any(|event| matches!(event.event, AgentEvent::ItemDropped(_)));
+    assert!(dropped);
+    let requests = once.model.requests.lock().unwrap();
+    assert_eq!(requests[0].messages, requests[1].messages);
+
+    let twice = bench([Step::Break("Hel"), Step::Break("Hell"), say("Hello")]);
+    let events = run(&twice.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Failed);
+    let words = ItemBody::AssistantMessage { text: "Hell".into(), incomplete: true };
+    assert_eq!(items(&events).last().unwrap().body, words);
 }
 
 #[tokio::test]
