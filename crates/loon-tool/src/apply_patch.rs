@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Workspace;
-use crate::edit::{changed, nothing_written};
+use crate::edit::{changed, failed, nothing_written};
 use crate::native::{NativeTool, blocking};
 use crate::nearby;
+use crate::text::visible;
 use crate::write_path::{
     Described, Document, Knowledge, Planned, WriteError, commit, load, preview, vacant,
 };
@@ -45,7 +46,7 @@ impl ApplyPatch {
 
     /// All changes, or all problems together.
     fn plan(&self, args: &ApplyPatchArgs) -> Result<Vec<Planned>, String> {
-        let patch = merged(parse(&args.patch).map_err(|error| sentence(&error.to_string()))?);
+        let patch = merged(read(args)?);
         let mut problems = Vec::new();
         let mut planned = Vec::with_capacity(patch.files.len());
         for file in &patch.files {
@@ -157,6 +158,10 @@ impl ApplyPatch {
     }
 }
 
+fn read(args: &ApplyPatchArgs) -> Result<Patch, String> {
+    parse(&args.patch).map_err(|error| sentence(&visible(&error.to_string())))
+}
+
 /// Later updates of the same file put together with the first.
 fn merged(patch: Patch) -> Patch {
     let mut files: Vec<FilePatch> = Vec::with_capacity(patch.files.len());
@@ -209,7 +214,7 @@ impl NativeTool for ApplyPatch {
     }
 
     fn subjects(&self, args: &ApplyPatchArgs) -> Result<Vec<Subject>, String> {
-        let patch = parse(&args.patch).map_err(|error| sentence(&error.to_string()))?;
+        let patch = read(args)?;
         let mut subjects = Vec::new();
         for file in &patch.files {
             if !matches!(file.action, Action::Add { .. }) {
@@ -237,7 +242,7 @@ impl NativeTool for ApplyPatch {
             };
             match commit(&tool.workspace, &planned, &cancel) {
                 Ok(described) => report(described),
-                Err(error) => ToolOutput::error(error.to_string()),
+                Err(error) => failed(&error),
             }
         })
         .await
@@ -246,9 +251,12 @@ impl NativeTool for ApplyPatch {
 
 fn report(described: Vec<Described>) -> ToolOutput {
     let mut text = String::from("The patch was applied.\n");
-    for Described { done, change, excerpt } in &described {
+    for Described { done, change, excerpt, note } in &described {
         let (path, added, removed) = (&change.path, change.added, change.removed);
         let _ = writeln!(text, "{path}: {done}, +{added} -{removed} lines");
+        if !note.is_empty() {
+            let _ = writeln!(text, "{note}");
+        }
         text.push_str(excerpt);
     }
     changed(&text, described)

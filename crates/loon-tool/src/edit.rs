@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::Workspace;
 use crate::native::{NativeTool, blocking};
 use crate::nearby;
+use crate::text::visible;
 use crate::write_path::{
     Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load, preview,
     vacant,
@@ -60,9 +61,9 @@ struct Replacement {
     replace_all: bool,
 }
 
-/// What an edit would do, and what the model should know of how its text was found.
-struct Plan {
-    planned: Planned,
+/// How the texts of an edit were found.
+#[derive(Default)]
+struct Found {
     replacements: usize,
     notes: Vec<String>,
 }
@@ -72,7 +73,7 @@ impl Edit {
         Self { workspace: Arc::clone(workspace) }
     }
 
-    fn plan(&self, args: &EditArgs) -> Result<Plan, String> {
+    fn plan(&self, args: &EditArgs) -> Result<(Planned, Found), String> {
         let replaces = replaces(args)?;
         let path = nearby::locate(&self.workspace, &args.path);
         if let [Replacement { old, new, .. }] = replaces.as_slice()
@@ -80,34 +81,28 @@ impl Edit {
             && vacant(&self.workspace, &path).is_ok()
         {
             let planned = Planned::Create { path, content: new.clone().into_bytes() };
-            return Ok(Plan { planned, replacements: 1, notes: Vec::new() });
+            return Ok((planned, Found { replacements: 1, notes: Vec::new() }));
         }
         let base = load(&self.workspace, &path, Knowledge::Read).map_err(|error| match error {
             WriteError::Missing { .. } => nearby::missing(&self.workspace, &path),
             error => error.to_string(),
         })?;
-        let mut plan = Plan {
-            planned: Planned::Modify { path, base: base.clone(), content: Vec::new() },
-            replacements: 0,
-            notes: Vec::new(),
-        };
+        let shown = self.workspace.display(&path);
+        let mut found = Found::default();
         let mut content = base.clone();
         for (index, replace) in replaces.iter().enumerate() {
-            content = replace_in(content, replace, &mut plan).map_err(|problem| {
+            content = replace_in(content, replace, &mut found).map_err(|problem| {
                 let which = match replaces.len() {
                     1 => String::new(),
                     count => format!("edit {} of {count}: ", index + 1),
                 };
-                format!("{}: {which}{problem}", args.path)
+                format!("{shown}: {which}{problem}")
             })?;
         }
         if content == base {
-            return Err(format!("{}: the edits undo each other; nothing changes.", args.path));
+            return Err(format!("{shown}: the edits undo each other; nothing changes."));
         }
-        if let Planned::Modify { content: planned, .. } = &mut plan.planned {
-            *planned = content;
-        }
-        Ok(plan)
+        Ok((Planned::Modify { path, base, content }, found))
     }
 }
 
@@ -124,7 +119,7 @@ fn replaces(args: &EditArgs) -> Result<Vec<Replacement>, String> {
 }
 
 /// The file's bytes after one replacement.
-fn replace_in(bytes: Vec<u8>, replace: &Replacement, plan: &mut Plan) -> Result<Vec<u8>, String> {
+fn replace_in(bytes: Vec<u8>, replace: &Replacement, found: &mut Found) -> Result<Vec<u8>, String> {
     let document = Document::decode(bytes);
     let (old, new) = in_view(&document, replace);
     if old.is_empty() {
@@ -151,14 +146,14 @@ fn replace_in(bytes: Vec<u8>, replace: &Replacement, plan: &mut Plan) -> Result<
         };
         splices.push(Splice { span: hit.span.clone(), old: fit(&old)?, new: fit(&new)? });
         if hit.tier != Tier::Exact {
-            plan.notes.push(format!(
+            found.notes.push(format!(
                 "The text at line {} differs from `old` in {}; it was the only such place.",
                 document.line_at(hit.span.start) + 1,
                 hit.tier.difference()
             ));
         }
     }
-    plan.replacements += splices.len();
+    found.replacements += splices.len();
     document.splice(&splices).map_err(|error| format!("{error}."))
 }
 
@@ -257,20 +252,20 @@ impl NativeTool for Edit {
     }
 
     fn preview(&self, args: &EditArgs) -> Option<String> {
-        let plan = self.plan(args).ok()?;
-        Some(preview(&self.workspace, &[plan.planned]))
+        let (planned, _) = self.plan(args).ok()?;
+        Some(preview(&self.workspace, &[planned]))
     }
 
     async fn run(&self, args: EditArgs, cx: &EffectContext) -> ToolOutput {
         let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
         blocking(move || {
-            let plan = match tool.plan(&args) {
-                Ok(plan) => plan,
+            let (planned, found) = match tool.plan(&args) {
+                Ok(planned) => planned,
                 Err(problem) => return nothing_written(&problem),
             };
-            match commit(&tool.workspace, &[plan.planned], &cancel) {
-                Ok(described) => report(described, plan.replacements, &plan.notes),
-                Err(error) => ToolOutput::error(error.to_string()),
+            match commit(&tool.workspace, &[planned], &cancel) {
+                Ok(described) => report(described, &found),
+                Err(error) => failed(&error),
             }
         })
         .await
@@ -279,19 +274,30 @@ impl NativeTool for Edit {
 
 /// A failed output that says what the model needs to know before all else.
 pub(crate) fn nothing_written(problem: &str) -> ToolOutput {
-    ToolOutput::error(format!("Nothing was written. {problem}"))
+    ToolOutput::error(format!("Nothing was written. {}", visible(problem)))
 }
 
-fn report(described: Vec<Described>, replacements: usize, notes: &[String]) -> ToolOutput {
+/// The output for a change that could not be put in place.
+pub(crate) fn failed(error: &WriteError) -> ToolOutput {
+    match error {
+        WriteError::NotRestored { .. } => ToolOutput::error(visible(&error.to_string())),
+        error => nothing_written(&error.to_string()),
+    }
+}
+
+fn report(described: Vec<Described>, found: &Found) -> ToolOutput {
     let mut text = String::new();
-    for Described { change, excerpt, .. } in &described {
-        let times = match replacements {
+    for Described { change, excerpt, note, .. } in &described {
+        let times = match found.replacements {
             1 => "1 replacement".to_owned(),
             count => format!("{count} replacements"),
         };
         let (path, added, removed) = (&change.path, change.added, change.removed);
-        let _ = writeln!(text, "Edited {path}: {times}, +{added} -{removed} lines.");
-        for note in notes {
+        let _ = match change.before {
+            Some(_) => writeln!(text, "Edited {path}: {times}, +{added} -{removed} lines."),
+            None => writeln!(text, "Created {path}, {added} lines."),
+        };
+        for note in found.notes.iter().chain([note]).filter(|note| !note.is_empty()) {
             let _ = writeln!(text, "{note}");
         }
         text.push_str(excerpt);

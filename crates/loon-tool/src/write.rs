@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Workspace;
-use crate::edit::{changed, nothing_written};
+use crate::edit::{changed, failed, nothing_written};
 use crate::native::{NativeTool, blocking};
 use crate::nearby;
 use crate::write_path::{
@@ -153,12 +153,13 @@ impl NativeTool for Write {
                         if created {
                             format!("Created {path}, {added} lines.")
                         } else {
-                            format!("Replaced {path}, +{added} -{removed} lines.{note}")
+                            let more = &described.note;
+                            format!("Replaced {path}, +{added} -{removed} lines.{note}\n{more}")
                         }
                     });
                     changed(&text.collect::<String>(), described)
                 }
-                Err(error) => ToolOutput::error(error.to_string()),
+                Err(error) => failed(&error),
             }
         })
         .await

@@ -228,7 +228,8 @@ fn useless_edits_are_refused() {
 #[test]
 fn an_empty_old_makes_a_missing_file() {
     let fixture = Fixture::new();
-    done(&fixture, json!({"path": "deep/new", "old": "", "new": "text\n"}));
+    let text = done(&fixture, json!({"path": "deep/new", "old": "", "new": "text\n"}));
+    assert_eq!(text, "Created deep/new, 1 lines.");
     assert_eq!(fixture.text("deep/new"), "text\n");
     // What this session wrote counts as read.
     done(&fixture, json!({"path": "deep/new", "old": "text", "new": "more"}));

@@ -5,7 +5,6 @@
 //! of them fails, those before it are undone from the bytes the plan was made on.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -51,10 +50,8 @@ pub fn commit(
     for (path, others) in linked {
         let path = workspace.display(path);
         if let Some(described) = described.iter_mut().find(|it| it.change.path == path) {
-            let _ = writeln!(
-                described.excerpt,
-                "{path} had {others} other hard links; they keep the former content."
-            );
+            described.note =
+                format!("The file had {others} other hard links; they keep the former content.");
         }
     }
     for step in &steps {

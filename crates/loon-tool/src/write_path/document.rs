@@ -37,10 +37,18 @@ impl Ending {
 struct Line {
     /// Where it begins in the view.
     view: usize,
-    /// Where it begins in the bytes.
-    byte: usize,
     ending: Ending,
 }
+
+/// A place known in both: every line start, and more of them within long lines.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    view: usize,
+    byte: usize,
+}
+
+/// Bytes of the view after which a long line gets another anchor.
+const ANCHOR_DISTANCE: usize = 128;
 
 /// A text file: its bytes, the view on them, and the way from one to the other.
 #[derive(Debug)]
@@ -50,6 +58,7 @@ pub struct Document {
     bom: usize,
     view: String,
     lines: Vec<Line>,
+    anchors: Vec<Anchor>,
     /// Bytes and view differ in line endings and byte order mark only.
     plain: bool,
 }
@@ -61,10 +70,19 @@ impl Document {
         let has_lf = contains_lf(&bytes[bom..], encoding);
         let mut view = String::with_capacity(bytes.len());
         let mut lines = Vec::new();
+        let mut anchors = vec![Anchor { view: 0, byte: bom }];
         let mut plain = encoding == Encoding::Utf8;
         let mut at = bom;
-        let mut start = Line { view: 0, byte: bom, ending: Ending::None };
+        let mut start = Line { view: 0, ending: Ending::None };
+        let mut next_anchor = ANCHOR_DISTANCE;
         while at < bytes.len() {
+            // Most text is ASCII, and most of it within lines.
+            let run = encoding.ascii_run(&bytes[at..], ANCHOR_DISTANCE);
+            view.push_str(run);
+            at += run.len();
+            if at == bytes.len() {
+                break;
+            }
             let decoded = encoding.decode_first(&bytes[at..]);
             at += decoded.len;
             plain &= !decoded.foreign;
@@ -87,13 +105,18 @@ impl Document {
             } else {
                 view.push('\n');
                 lines.push(Line { ending, ..start });
-                start = Line { view: view.len(), byte: at, ending: Ending::None };
+                start.view = view.len();
+                next_anchor = view.len();
+            }
+            if view.len() >= next_anchor {
+                anchors.push(Anchor { view: view.len(), byte: at });
+                next_anchor = view.len() + ANCHOR_DISTANCE;
             }
         }
         if start.view < view.len() {
             lines.push(start);
         }
-        Self { bytes, encoding, bom, view, lines, plain }
+        Self { bytes, encoding, bom, view, lines, anchors, plain }
     }
 
     /// What the model sees: no byte order mark, lines end with LF. Never holds U+FEFF for the mark.
@@ -165,12 +188,13 @@ impl Document {
         if view >= self.view.len() {
             return self.bytes.len();
         }
-        let Some(line) = self.lines.get(self.line_at(view)) else { return self.bom };
-        let wanted = view - line.view;
+        let above = self.anchors.partition_point(|anchor| anchor.view <= view).saturating_sub(1);
+        let anchor = self.anchors[above];
+        let wanted = view - anchor.view;
         if self.plain {
-            return line.byte + wanted;
+            return anchor.byte + wanted;
         }
-        let (mut seen, mut byte) = (0, line.byte);
+        let (mut seen, mut byte) = (0, anchor.byte);
         while seen < wanted && byte < self.bytes.len() {
             let decoded = self.encoding.decode_first(&self.bytes[byte..]);
             seen += decoded.ch.len_utf8();

@@ -58,6 +58,17 @@ impl Encoding {
         }
     }
 
+    /// The ASCII characters at the beginning of `bytes`, up to a line ending or to `most` of them.
+    /// Empty where ASCII takes more than a byte.
+    pub(super) fn ascii_run(self, bytes: &[u8], most: usize) -> &str {
+        if matches!(self, Self::Utf16Le | Self::Utf16Be) {
+            return "";
+        }
+        let within_line = |byte: &&u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r');
+        let length = bytes.iter().take(most).take_while(within_line).count();
+        std::str::from_utf8(&bytes[..length]).unwrap_or_default()
+    }
+
     /// Appends a character; false if this encoding has none for it.
     pub(super) fn encode(self, ch: char, out: &mut Vec<u8>) -> bool {
         match self {

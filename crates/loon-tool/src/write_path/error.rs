@@ -54,7 +54,7 @@ pub enum WriteError {
         target: PathBuf,
     },
     /// The file or its file system is marked read-only.
-    #[error("{path} is read-only. Nothing was written; its mode is for the user to change.")]
+    #[error("{path} is read-only; its mode is for the user to change.")]
     ReadOnly {
         /// The file, as shown.
         path: String,
@@ -74,7 +74,7 @@ pub enum WriteError {
         path: String,
     },
     /// No room.
-    #[error("No space left on the disk for {path}. Nothing was changed.")]
+    #[error("No space left on the disk for {path}.")]
     DiskFull {
         /// The file, as shown.
         path: String,
@@ -104,7 +104,7 @@ pub enum WriteError {
         source: SpliceError,
     },
     /// Stopped before everything was in place.
-    #[error("Stopped; nothing was changed.")]
+    #[error("The call was stopped.")]
     Cancelled,
     /// The change failed half-way and a file could not be put back.
     #[error(

@@ -65,6 +65,8 @@ pub struct Described {
     pub change: FileChange,
     /// Changed lines with their numbers; empty for new and removed files.
     pub excerpt: String,
+    /// What else the model should know, a sentence; mostly empty.
+    pub note: String,
 }
 
 impl Planned {
@@ -95,8 +97,8 @@ impl Planned {
                     removed: 0,
                     diff: String::new(),
                 };
-                let excerpt = String::new();
-                vec![Described { done: "moved away", change: left, excerpt }, arrived]
+                let (excerpt, note) = (String::new(), String::new());
+                vec![Described { done: "moved away", change: left, excerpt, note }, arrived]
             }
         }
     }
@@ -136,6 +138,7 @@ fn describe(
             diff: diff.unified(old_path, new_path),
         },
         excerpt: if both { diff.excerpt(&new) } else { String::new() },
+        note: String::new(),
     }
 }
 

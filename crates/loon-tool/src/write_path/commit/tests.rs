@@ -103,7 +103,7 @@ fn other_names_of_a_file_keep_the_former_content_and_are_told_of() {
     fs::hard_link(fixture.path("a"), fixture.path("b")).unwrap();
     let described = commit_all(&fixture, &[modify(&fixture, "a", "2\n")]).unwrap();
     assert_eq!((fixture.text("a"), fixture.text("b")), ("2\n".into(), "1\n".into()));
-    assert!(described[0].excerpt.contains("a had 1 other hard links"), "{described:?}");
+    assert!(described[0].note.contains("had 1 other hard links"), "{described:?}");
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn answers_of_the_system_have_their_own_errors() {
     let error = |code: i32| {
         WriteError::from_io(io::Error::from_raw_os_error(code), "write", "f".into()).to_string()
     };
-    assert_eq!(error(nix::libc::ENOSPC), "No space left on the disk for f. Nothing was changed.");
+    assert_eq!(error(nix::libc::ENOSPC), "No space left on the disk for f.");
     assert_eq!(error(nix::libc::EDQUOT), error(nix::libc::ENOSPC));
-    assert!(error(nix::libc::EROFS).starts_with("f is read-only."));
+    assert!(error(nix::libc::EROFS).starts_with("f is read-only;"));
     assert!(error(nix::libc::EACCES).starts_with("No right to write f."));
     assert!(error(nix::libc::EIO).starts_with("Could not write f: "));
 }

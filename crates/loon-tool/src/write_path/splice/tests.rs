@@ -45,6 +45,17 @@ fn new_lines_end_like_their_neighbours() {
     assert_eq!(spliced(b"a", "a", "x\ny"), b"x\ny");
 }
 
+#[test]
+fn places_in_long_lines_are_exact() {
+    let document = Document::decode(b"ab\xff\xc3\xa9".repeat(200));
+    let mut byte = 0;
+    for (view, ch) in document.view().char_indices() {
+        assert_eq!(document.byte_at(view), byte);
+        byte += if ch == char::REPLACEMENT_CHARACTER { 1 } else { ch.len_utf8() };
+    }
+    assert_eq!(byte, document.bytes().len());
+}
+
 fn encoded(encoding: Encoding, mark: bool, text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mark = if mark || encoding != Encoding::Utf8 { "\u{feff}" } else { "" };
