@@ -187,7 +187,7 @@ pub struct Session {
 
 impl Default for Session {
     fn default() -> Self {
-        Self { model: None, mode: Mode::Default, max_turns: 200, tool_timeout_secs: 600 }
+        Self { model: None, mode: Mode::Default, max_turns: 500, tool_timeout_secs: 600 }
     }
 }
 

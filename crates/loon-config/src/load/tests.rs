@@ -43,7 +43,7 @@ fn error(text: &str) -> String {
 fn nothing_gives_the_defaults() {
     let loaded = load(&Sources { root: "/work/repo".into(), ..Sources::default() }).unwrap();
     assert_eq!(loaded.settings.session, crate::Session::default());
-    assert_eq!(loaded.settings.session.max_turns, 200);
+    assert_eq!(loaded.settings.session.max_turns, 500);
     assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
     assert!(loaded.warnings.is_empty() && loaded.untrusted.is_empty() && loaded.origins.is_empty());
 }
@@ -139,7 +139,7 @@ fn a_folder_without_trust_can_only_tighten() {
     assert_eq!(loaded.settings.providers.len(), 1);
     assert_eq!(loaded.settings.session.mode, Mode::Plan);
     assert_eq!(loaded.settings.session.model.as_deref(), Some("lab/b"));
-    assert_eq!(loaded.settings.session.max_turns, 200);
+    assert_eq!(loaded.settings.session.max_turns, 500);
     assert_eq!(loaded.settings.budget.max_usd, None);
     assert!(!loaded.settings.ui.motion);
     assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
@@ -282,13 +282,13 @@ fn secrets_are_masked_wherever_values_are_shown() {
 fn values_can_be_asked_for_by_key() {
     let loaded = user(LAB).unwrap();
     assert_eq!(loaded.get("session.model").unwrap(), Some(json!("lab/coder")));
-    assert_eq!(loaded.get("session.max_turns").unwrap(), Some(json!(200)));
+    assert_eq!(loaded.get("session.max_turns").unwrap(), Some(json!(500)));
     assert_eq!(loaded.get("budget.max_usd").unwrap(), None);
     assert_eq!(loaded.get("providers.lab.kind").unwrap(), Some(json!("openai-chat")));
     assert_eq!(
         loaded.get("session").unwrap(),
         Some(
-            json!({"model": "lab/coder", "mode": "default", "max_turns": 200, "tool_timeout_secs": 600})
+            json!({"model": "lab/coder", "mode": "default", "max_turns": 500, "tool_timeout_secs": 600})
         )
     );
     assert!(loaded.get("session.nothing").is_err());
