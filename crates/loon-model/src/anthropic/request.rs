@@ -144,7 +144,7 @@ pub(crate) fn encode(
 }
 
 /// Room for the whole answer, and for the reasoning in it. The budget comes on top of a default
-/// room, and out of a stated one.
+/// room, and is at most half of a stated one.
 fn limits(request: &ModelRequest, target: &Target) -> (u64, Option<Budget>) {
     let stated = request.max_output_tokens.or(target.max_output_tokens);
     let Some(effort) = request.effort.filter(|_| may_think(request, target)) else {
@@ -156,7 +156,7 @@ fn limits(request: &ModelRequest, target: &Target) -> (u64, Option<Budget>) {
         Effort::High => 24_576,
     };
     let (max_tokens, budget) = match stated {
-        Some(max_tokens) => (max_tokens, wanted.min(max_tokens.saturating_sub(LEAST_BUDGET))),
+        Some(max_tokens) => (max_tokens, wanted.min(max_tokens / 2)),
         None => (DEFAULT_MAX_TOKENS + wanted, wanted),
     };
     let budget = Some(budget).filter(|budget| *budget >= LEAST_BUDGET);

@@ -58,7 +58,7 @@ fn the_thinking_budget_fits_the_answer() {
     assert_eq!(limits(None, Some(100)), (100, None));
     assert_eq!(limits(Some(Effort::Low), None), (8192 + 2048, Some(2048)));
     assert_eq!(limits(Some(Effort::High), None), (8192 + 24_576, Some(24_576)));
-    assert_eq!(limits(Some(Effort::High), Some(16_384)), (16_384, Some(15_360)));
+    assert_eq!(limits(Some(Effort::High), Some(16_384)), (16_384, Some(8192)));
     assert_eq!(limits(Some(Effort::High), Some(2000)), (2000, None));
 }
 
