@@ -127,7 +127,10 @@ impl Rule {
     }
 
     pub(crate) fn matches_host(&self, host: &str) -> bool {
-        self.is_usable() && self.host.as_deref() == Some(host)
+        // A strict rule whose host cannot be read must not fall away: it holds for every host.
+        let unreadable = self.written.host.is_some() && self.host.is_none();
+        let strict = self.effect > RuleEffect::Allow;
+        self.is_usable() && (self.host.as_deref() == Some(host) || (unreadable && strict))
     }
 
     /// A line that is not understood could hide what this strict rule speaks of.

@@ -676,6 +676,30 @@ fn path_and_host_rules_meet_every_form_of_a_name() {
 }
 
 #[test]
+fn a_strict_rule_that_cannot_be_read_does_not_fall_away() {
+    let subjects = [Subject::Url { url: "https://a.example/".to_owned() }];
+    let request = Request {
+        tool: "fetch",
+        class: ToolClass::Network,
+        subjects: &subjects,
+        mode: Mode::Bypass,
+    };
+    let effect =
+        |effect, host| policy(&[(effect, "fetch", host)]).decide(&request, &resolve).effect;
+    assert_eq!(effect(Deny, "host=a b"), Deny);
+    assert_eq!(effect(Ask, "host="), Ask);
+    assert_eq!(effect(Deny, "host=b.example"), Allow);
+    let both = PermissionRule { host: Some("b.example".to_owned()), ..rule("bash", "rm") };
+    let origin = RuleOrigin { source: "session".to_owned(), line: None };
+    let mut strict = policy(&[]);
+    strict.add(Deny, both.clone(), origin.clone());
+    assert_eq!(judge(&strict, "rm v", Mode::Bypass).effect, Deny);
+    let mut wide = policy(&[]);
+    wide.add(Allow, both, origin);
+    assert_eq!(judge(&wide, "rm v", Mode::Default).effect, Ask);
+}
+
+#[test]
 fn always_writes_a_rule_of_the_right_width() {
     let none = policy(&[]);
     for (line, wanted) in [
