@@ -88,7 +88,7 @@ impl LineDiff {
 }
 
 /// Appends one line of a document, counted from 0, under its number.
-pub(crate) fn numbered(out: &mut String, document: &Document, line: usize) {
+fn numbered(out: &mut String, document: &Document, line: usize) {
     let _ = writeln!(out, "{}\t{}", line + 1, shown(content(document, line)));
 }
 

@@ -118,21 +118,21 @@ fn replaces(args: &EditArgs) -> Result<Vec<Replacement>, String> {
     }
 }
 
+const EMPTY_OLD: &str = "`old` is empty, but the file exists. Put the text at the place you mean \
+    into `old`, or use write to replace the whole file.";
+
 /// The file's bytes after one replacement.
 fn replace_in(bytes: Vec<u8>, replace: &Replacement, found: &mut Found) -> Result<Vec<u8>, String> {
     let document = Document::decode(bytes);
     let (old, new) = in_view(&document, replace);
     if old.is_empty() {
-        return Err(
-            "`old` is empty, but the file exists. Put the text at the place you mean into \
-                    `old`, or use write to replace the whole file."
-                .to_owned(),
-        );
+        return Err(EMPTY_OLD.to_owned());
     }
     if old == new {
         return Err("`old` and `new` are the same; there is nothing to change.".to_owned());
     }
-    let hits = choose(&document, &old, find(document.view(), &old), replace.replace_all)?;
+    let (old, new, hits) = search(&document, old, new);
+    let hits = choose(&document, &old, hits, replace.replace_all)?;
     let mut splices = Vec::with_capacity(hits.len());
     for hit in &hits {
         let fit = |text: &str| {
@@ -174,6 +174,24 @@ fn in_view(document: &Document, replace: &Replacement) -> (String, String) {
         }
     };
     (text(&replace.old), text(&replace.new))
+}
+
+/// Finds the text. At the end of a file without a final newline, a final newline of both texts
+/// counts as not given: the file stays without.
+fn search(document: &Document, old: String, new: String) -> (String, String, Vec<Hit>) {
+    let view = document.view();
+    let hits = find(view, &old);
+    if hits.is_empty()
+        && !view.ends_with('\n')
+        && let (Some(open_old), Some(open_new)) = (old.strip_suffix('\n'), new.strip_suffix('\n'))
+    {
+        let mut hits = find(view, open_old);
+        hits.retain(|hit| hit.span.end == view.len());
+        if !hits.is_empty() {
+            return (open_old.to_owned(), open_new.to_owned(), hits);
+        }
+    }
+    (old, new, hits)
 }
 
 /// The hits to replace, or why none can be chosen.

@@ -193,6 +193,16 @@ fn a_miss_shows_the_nearest_text_and_where_it_differs() {
 }
 
 #[test]
+fn a_final_newline_that_the_file_lacks_is_not_asked_for() {
+    let fixture = Fixture::new();
+    fixture.put_seen("a", "one\ntwo");
+    done(&fixture, json!({"path": "a", "old": "two\n", "new": "2\nthree\n"}));
+    assert_eq!(fixture.text("a"), "one\n2\nthree");
+    refused(&fixture, json!({"path": "a", "old": "2\n\n", "new": "x\n"}));
+    refused(&fixture, json!({"path": "a", "old": "thre\n", "new": "x\n"}));
+}
+
+#[test]
 fn line_numbers_in_the_text_are_recognised() {
     let fixture = Fixture::new();
     fixture.put_seen("a", "one\ntwo\n");
