@@ -8,6 +8,7 @@ pub mod approval;
 pub mod authority;
 pub mod conversation;
 pub mod deps;
+mod estimate;
 mod guidance;
 mod limits;
 mod prompt;

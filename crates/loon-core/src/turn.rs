@@ -13,6 +13,7 @@ use loon_api::{
 use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, ToolEffect};
 use tokio_util::sync::CancellationToken;
 
+use crate::estimate::estimate_tokens;
 use crate::guidance::read_root_guidance;
 use crate::prompt::{PromptParts, system_text};
 use crate::runtime::RuntimeError;
@@ -182,8 +183,15 @@ impl Session {
             }
             Err(failure) => {
                 self.charge(failure.usage, failure.cost);
-                let kept =
-                    if self.asks_again(&failure)? { Vec::new() } else { stream.incomplete() };
+                let kept = if self.asks_anew(&failure)? {
+                    let message = format!("{} Asking anew.", sentence(&failure.error.message));
+                    let level = NoticeLevel::Warning;
+                    let notice = Notice { level, message, hints: Vec::new() };
+                    self.recorder.pass(Some(number), notice).await;
+                    Vec::new()
+                } else {
+                    stream.incomplete()
+                };
                 stream.drop_missing(&kept).await;
                 for item in kept {
                     self.record(Some(number), ItemCompleted { item }).await?;
@@ -514,38 +522,4 @@ fn words_of(items: &[Item]) -> String {
 /// The index in a call's item id (`3.0.c2` -> 2).
 pub(crate) fn call_index(id: &ItemId) -> u32 {
     id.as_str().rsplit_once(".c").and_then(|(_, index)| index.parse().ok()).unwrap_or(0)
-}
-
-/// About how many tokens a request has: four bytes each.
-fn estimate_tokens(request: &ModelRequest) -> u64 {
-    let messages: usize = request.messages.iter().map(message_bytes).sum();
-    let tools: usize = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
-        .sum();
-    ((request.system.len() + messages + tools) as u64).div_ceil(4)
-}
-
-fn message_bytes(message: &Message) -> usize {
-    match message {
-        Message::User(parts) => parts
-            .iter()
-            .map(|part| match part {
-                UserPart::Text(text) => text.len(),
-                UserPart::Image { data, .. } => data.len(),
-            })
-            .sum(),
-        Message::Assistant(answer) => answer
-            .parts
-            .iter()
-            .map(|part| match part {
-                loon_api::AssistantPart::Text(text) => text.len(),
-                loon_api::AssistantPart::Thinking(thinking) => thinking.text.len(),
-                loon_api::AssistantPart::Call(call) => {
-                    call.arguments.to_string().len() + call.result.text.len()
-                }
-            })
-            .sum(),
-    }
 }
