@@ -5,6 +5,7 @@ mod report;
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -153,13 +154,21 @@ fn search(
             continue;
         }
         let name = text::visible_line(&workspace.display(entry.path()));
-        match search_file(&mut searcher, &expression, entry.path(), &report) {
-            Ok(found) => report.add(&name, &found),
+        let mut found = Found::new(&expression, &report);
+        let searched = File::open(entry.path()).and_then(|file| {
+            let file = Cancellable { file, cancel };
+            searcher.search_reader(&expression.matcher, file, &mut found)
+        });
+        match searched {
+            Ok(()) => report.add(&name, &found),
             Err(_) => report.unreadable += 1,
         }
         if report.is_over() {
             break;
         }
+    }
+    if cancel.is_cancelled() {
+        return Err("Cancelled.".to_owned());
     }
     let place = text::visible_line(&workspace.display(&root));
     Ok(report.finish(&place, hidden_too))
@@ -182,15 +191,19 @@ fn searcher(expression: &Expression, context: usize) -> Searcher {
         .build()
 }
 
-fn search_file<'a>(
-    searcher: &mut Searcher,
-    expression: &'a Expression,
-    path: &Path,
-    report: &Report,
-) -> std::io::Result<Found<'a>> {
-    let mut found = Found::new(expression, report);
-    searcher.search_file(&expression.matcher, &File::open(path)?, &mut found)?;
-    Ok(found)
+/// A file whose reading breaks off when the call is cancelled, however long it is.
+struct Cancellable<'a> {
+    file: File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.file.read(buffer)
+    }
 }
 
 /// Which files are searched.

@@ -1,5 +1,5 @@
 //! Walking a folder the way people look at a project: ignored files left out, Git's own folder
-//! never entered, names in order.
+//! not entered unasked, names in order.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ pub(crate) fn walk(folder: &Path, hidden_too: bool) -> WalkBuilder {
     builder
         .hidden(!hidden_too)
         .sort_by_file_name(Ord::cmp)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
+        .current_dir(folder)
         // Outside a repository a .gitignore still speaks for the folder it lies in, but those
         // further up (a home folder under version control, say) are none of this folder's.
         .require_git(in_repository)

@@ -89,6 +89,23 @@ fn ignored_hidden_and_binary_files_are_left_out() {
 }
 
 #[test]
+fn a_cancelled_search_says_so() {
+    let project = project(&[("a", b"x\n")]);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_eq!(search(&project.workspace, &args("x"), &cancel).unwrap_err(), "Cancelled.");
+}
+
+#[test]
+fn what_is_asked_for_by_name_is_searched() {
+    let project = project(&[(".git/config", b"needle\n"), (".env", b"needle\n")]);
+    for (path, found) in [(".git", ".git/config\n"), (".env", ".env\n")] {
+        let text = project.grep(&Args { path: Some(path.into()), mode: Mode::Files, ..args("needle") });
+        assert!(text.starts_with(found), "{text}");
+    }
+}
+
+#[test]
 fn files_are_chosen_by_glob() {
     let project = project(&[("a.rs", b"x\n"), ("src/b.rs", b"x\n"), ("src/c.ts", b"x\n")]);
     let files = |glob: &str| {
