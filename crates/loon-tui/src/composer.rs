@@ -83,6 +83,11 @@ impl Composer {
         text
     }
 
+    /// The draft with chips as single characters: cheap, and enough to see how it begins.
+    pub(crate) fn raw(&self) -> &str {
+        &self.state.text
+    }
+
     /// What chip `c` stands for, if it is one.
     pub(crate) fn paste(&self, c: char) -> Option<&str> {
         let number = u32::from(c).checked_sub(CHIP_FIRST)?;

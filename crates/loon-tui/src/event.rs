@@ -64,14 +64,14 @@ pub(crate) enum Action {
 /// Why the screen was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The stream of events ended.
+    /// The stream of events ended, and the user had not asked for it.
     Finished {
         /// Exit status the runtime gave.
         exit_code: u8,
         /// Why, unless it completed.
         error: Option<ErrorInfo>,
     },
-    /// The user left, and the runtime did not end in time or ended without a word.
+    /// The user left.
     Quit,
     /// The runtime went away without ending its stream.
     Lost,

@@ -81,3 +81,25 @@ pub async fn run(
 ) -> Result<Exit, ScreenError> {
     app::run(options, commands, events).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_screen_may_run_on_any_thread() {
+        fn is_send<T: Send>(_: T) {}
+        let (commands, _) = mpsc::channel(1);
+        let (_, events) = mpsc::channel(1);
+        let options = ScreenOptions {
+            theme: Theme::default(),
+            ascii: false,
+            color: false,
+            mouse: false,
+            draft: None,
+            title: String::new(),
+            history: Vec::new(),
+        };
+        is_send(run(options, commands, events));
+    }
+}

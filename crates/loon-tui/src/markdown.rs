@@ -4,7 +4,7 @@
 mod block;
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use pulldown_cmark::{Event, Parser};
 
@@ -18,7 +18,7 @@ use crate::line::Line;
 const OPEN_LIMIT: usize = 64 * 1024;
 
 /// A laid-out part of a text.
-pub(crate) type Chunk = Rc<[Line]>;
+pub(crate) type Chunk = Arc<[Line]>;
 
 /// A code block that highlighting was not asked for yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! way out that can be caught.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +38,9 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Takes the terminal over.
     pub(crate) fn enter(mouse: bool) -> io::Result<Self> {
+        if !io::stdout().is_terminal() {
+            return Err(io::Error::other("standard output is no terminal"));
+        }
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         install_hook();
         let mut terminal = Self { out, mouse };
@@ -46,8 +49,8 @@ impl Terminal {
     }
 
     fn switch_on(&mut self) -> io::Result<()> {
-        ENTERED.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
+        ENTERED.store(true, Ordering::SeqCst);
         self.out.write_all(ENTER)?;
         if self.mouse {
             self.out.write_all(ENTER_MOUSE)?;

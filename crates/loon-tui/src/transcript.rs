@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use loon_api::event::{DeltaKind, NoticeLevel};
 use loon_api::{ErrorInfo, Item, ItemId, ToolCallItem, ToolCallStatus};
 
-pub(crate) use self::cell::{Laid, Mark, duration};
+pub(crate) use self::cell::{Laid, Mark, elapsed};
 use crate::glyphs::Glyphs;
 use crate::highlight::{CodeId, Highlight};
 use crate::markdown::{CodeBlock, Markdown};
@@ -23,6 +23,10 @@ const WIDEST: usize = 120;
 const LIVE_LIMIT: usize = 16 * 1024;
 /// Entries that stay while nobody looks at the far ones.
 const KEPT_ENTRIES: usize = 400;
+/// Bytes of text that stay while nobody looks at the far ones.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// Entries that stay however long they are.
+const LEAST_ENTRIES: usize = 40;
 /// Laid-out entries that stay beyond those in view.
 const KEPT_LAYOUTS: usize = 80;
 
@@ -193,7 +197,8 @@ impl Transcript {
     /// Puts older items above everything.
     pub(crate) fn prepend(&mut self, items: &[Item], more: bool, now: u64) {
         self.loading = false;
-        self.more = more;
+        // A page without items would be asked for again and again.
+        self.more = more && !items.is_empty();
         for item in items.iter().rev() {
             if self.find(&item.id).is_none() {
                 let mut entry = Entry::of(item, now);
@@ -413,8 +418,21 @@ impl Transcript {
 
     /// Drops the oldest entries while the end is followed; they can be asked for again.
     fn forget_far(&mut self) {
-        if self.top.is_none() && self.entries.len() > KEPT_ENTRIES + KEPT_ENTRIES / 2 {
-            let count = self.entries.len() - KEPT_ENTRIES;
+        if self.top.is_some() {
+            return;
+        }
+        let mut count = match self.entries.len() {
+            len if len > KEPT_ENTRIES + KEPT_ENTRIES / 2 => len - KEPT_ENTRIES,
+            _ => 0,
+        };
+        let mut weight: usize = self.entries.iter().map(Entry::weight).sum();
+        if weight > KEPT_BYTES {
+            while weight > KEPT_BYTES / 2 && count + LEAST_ENTRIES < self.entries.len() {
+                weight -= self.entries.get(count).map_or(0, Entry::weight);
+                count += 1;
+            }
+        }
+        if count > 0 {
             self.remove_from(0, count);
             self.more = true;
         }

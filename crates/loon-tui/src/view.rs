@@ -61,7 +61,7 @@ fn above_rows(model: &Model) -> usize {
     if model.approvals.shown().is_some() {
         return 0;
     }
-    let suggested = slash::suggestions(&model.composer.text()).len();
+    let suggested = slash::suggestions(model.composer.raw()).len();
     if suggested > 0 {
         suggested.min(ABOVE_ROWS)
     } else {

@@ -1,6 +1,6 @@
 //! How each kind of entry is laid out.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use loon_api::event::NoticeLevel;
 use loon_api::{ErrorInfo, ToolCallItem, ToolCallStatus};
@@ -78,7 +78,7 @@ pub(super) fn lay(entry: &mut Entry, page: &Page) -> Laid {
             markdown.layout(width, page.glyphs);
             let mut parts: Vec<Chunk> = markdown.chunks().cloned().collect();
             if *incomplete {
-                parts.push(Rc::new([Line::of("the answer broke off here", Role::Warn)]));
+                parts.push(Arc::new([Line::of("the answer broke off here", Role::Warn)]));
             }
             parts
         }
@@ -116,6 +116,9 @@ fn mark(body: &Body, page: &Page) -> Option<Mark> {
 
 fn thinking(text: &str, done: bool, fold: Fold, page: &Page) -> Vec<Line> {
     let look = Look::of(Role::Dim).with(Modifier::ITALIC);
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
     if fold == Fold::Open {
         return wrap_text(bounded(text), look, page.room, Break::Words);
     }
@@ -244,9 +247,7 @@ fn status_words(call: &ToolCallItem, since: u64, page: &Page) -> Line {
     match call.status {
         ToolCallStatus::Waiting => Line::of("waiting", dim),
         ToolCallStatus::Asking => Line::of("asks you", Role::Warn),
-        ToolCallStatus::Running => {
-            Line::of(&duration((page.now.saturating_sub(since) / 1000) * 1000), dim)
-        }
+        ToolCallStatus::Running => Line::of(&elapsed(page.now.saturating_sub(since)), dim),
         ToolCallStatus::Denied => Line::of("denied", Role::Warn),
         ToolCallStatus::Cancelled => Line::of("cancelled", Role::Warn),
         ToolCallStatus::Unknown => Line::of("outcome unknown, not run again", Role::Error),
@@ -306,6 +307,11 @@ pub(crate) fn duration(ms: u64) -> String {
         1000..=59_999 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         _ => format!("{} m {:02} s", ms / 60_000, ms / 1000 % 60),
     }
+}
+
+/// Milliseconds of something that goes on, in whole seconds.
+pub(crate) fn elapsed(ms: u64) -> String {
+    if ms < 1000 { "0 s".to_owned() } else { duration(ms / 1000 * 1000) }
 }
 
 /// Bytes in words.

@@ -86,6 +86,26 @@ impl Entry {
         }
     }
 
+    /// It shows nothing (yet).
+    pub(super) fn is_blank(&self) -> bool {
+        match &self.body {
+            Body::Assistant { markdown, incomplete } => {
+                !incomplete && markdown.text().trim_start().is_empty()
+            }
+            Body::Thinking { text, .. } => text.trim_start().is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Bytes of its text.
+    pub(super) fn weight(&self) -> usize {
+        let changes = match &self.body {
+            Body::Tool { call, .. } => call.changes.iter().map(|change| change.diff.len()).sum(),
+            _ => 0,
+        };
+        changes + self.text().map_or(0, str::len)
+    }
+
     /// Its text, for the clipboard.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.body {

@@ -130,6 +130,26 @@ fn far_entries_are_given_up_while_the_end_is_followed() {
 }
 
 #[test]
+fn long_texts_are_given_up_earlier() {
+    let mut transcript = Transcript::default();
+    for id in 0..100 {
+        transcript.complete(&answer(id, &"x".repeat(100_000)), 0);
+    }
+    let weight: usize = transcript.entries.iter().map(Entry::weight).sum();
+    assert!(weight <= KEPT_BYTES, "{weight} bytes are kept");
+    assert!(transcript.entries.len() >= LEAST_ENTRIES.min(41));
+    assert!(transcript.more);
+}
+
+#[test]
+fn entries_without_text_take_no_room() {
+    let mut transcript = Transcript::default();
+    transcript.open(&[answer(1, "one"), answer(2, ""), answer(3, "three")], false, 0);
+    transcript.layout(&page(80), 10);
+    assert_eq!(shown(&transcript), ["one", "", "three"]);
+}
+
+#[test]
 fn calls_show_their_output_while_they_run_and_fold_when_done() {
     let mut transcript = Transcript::default();
     transcript.begin(&call(ToolCallStatus::Running, None), 0);
@@ -137,7 +157,7 @@ fn calls_show_their_output_while_they_run_and_fold_when_done() {
     transcript.layout(&page(40), 10);
     assert_eq!(
         shown(&transcript),
-        ["bash   make                     0 ms ▾", "  one", "  two\u{241b}[31m"]
+        ["bash   make                      0 s ▾", "  one", "  two\u{241b}[31m"]
             .map(str::to_owned)
             .to_vec()
     );

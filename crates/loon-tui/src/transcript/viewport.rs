@@ -1,7 +1,7 @@
 //! Which rows are in view. Only entries near the view are laid out, so that the cost of a frame
 //! depends on the screen and not on the length of the transcript.
 
-use super::{Body, KEPT_LAYOUTS, Key, Page, Place, Row, Transcript, cell};
+use super::{Body, Entry, KEPT_LAYOUTS, Key, Page, Place, Row, Transcript, cell};
 
 impl Transcript {
     /// Finds the rows in view for a page of `height` rows. Answers the oldest item's key if older
@@ -187,12 +187,12 @@ impl Transcript {
 
     /// Blank rows above an entry: none at the very top and between tool calls.
     fn gap(&self, at: usize) -> usize {
-        let is_tool = |at: usize| {
-            matches!(self.entries.get(at).map(|entry| &entry.body), Some(Body::Tool { .. }))
-        };
-        match at.checked_sub(1) {
-            None => 0,
-            Some(before) => usize::from(!(is_tool(at) && is_tool(before))),
+        let is_tool = |entry: &Entry| matches!(entry.body, Body::Tool { .. });
+        let before = self.entries.iter().take(at).rev().find(|entry| !entry.is_blank());
+        match (before, self.entries.get(at)) {
+            (None, _) => 0,
+            (Some(before), Some(entry)) => usize::from(!(is_tool(before) && is_tool(entry))),
+            (Some(_), None) => 1,
         }
     }
 

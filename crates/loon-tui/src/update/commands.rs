@@ -8,6 +8,9 @@ use crate::popup::{self, Kind, Value};
 use crate::slash::Name;
 use crate::theme::Theme;
 
+/// Bytes that terminals take for their clipboard at once.
+const COPY_LIMIT: usize = 74_000;
+
 /// Runs a command with what was typed behind it.
 pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> {
     match name {
@@ -105,6 +108,9 @@ pub(super) fn set_mode(model: &mut Model, mode: Mode) -> Vec<Action> {
 
 pub(super) fn copy(model: &mut Model) -> Vec<Action> {
     match model.transcript.text_to_copy().map(str::to_owned) {
+        Some(text) if text.len() > COPY_LIMIT => {
+            say(model, "that is too long for a terminal's clipboard".to_owned())
+        }
         Some(text) => {
             model.hint = Some("copied".to_owned());
             vec![Action::Copy(text)]

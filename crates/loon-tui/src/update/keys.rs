@@ -253,12 +253,11 @@ fn enter(model: &mut Model) -> Vec<Action> {
 }
 
 fn tab(model: &mut Model) -> Vec<Action> {
-    let text = model.composer.text();
-    if let Some(first) = slash::suggestions(&text).first() {
+    if let Some(first) = slash::suggestions(model.composer.raw()).first() {
         model.composer.set(&format!("/{} ", first.word));
         return Vec::new();
     }
-    if text.trim().is_empty() || !model.is_working() {
+    if model.composer.raw().trim().is_empty() || !model.is_working() {
         return Vec::new();
     }
     let text = model.composer.take();

@@ -75,6 +75,10 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
             },
             hints: Vec::new(),
         }),
+        // Whoever leaves is not told how the last turn went.
+        AgentEvent::StreamFinished(_) if model.closing.is_some() => {
+            return vec![Action::Exit(Exit::Quit)];
+        }
         AgentEvent::StreamFinished(finished) => {
             let exit_code = u8::try_from(finished.exit_code).unwrap_or(1);
             return vec![Action::Exit(Exit::Finished { exit_code, error: finished.error.clone() })];

@@ -81,7 +81,7 @@ pub(super) fn draw_above(canvas: &mut Canvas<'_>) {
     let area = model.places.above;
     let x = area.x + if model.is_roomy() { 3 } else { 1 };
     let width = area.right().saturating_sub(x);
-    let suggested = slash::suggestions(&model.composer.text());
+    let suggested = slash::suggestions(model.composer.raw());
     let lines: Vec<Line> = if suggested.is_empty() {
         model
             .session

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::canvas::Canvas;
 use crate::line::{Break, Line, Look, spread, wrap_text};
 use crate::model::Model;
-use crate::popup::Popup;
+use crate::popup::{Kind, Popup, Row};
 use crate::theme::Role;
 
 /// Widest list.
@@ -60,7 +60,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)>
     let filter = Line::of("filter: ", Role::Dim).and(&popup.filter, Role::Text);
     canvas.put(inner.x + 1, inner.y, inner.width - 2, &filter);
     let cursor = (inner.x + 1 + filter.width() as u16).min(inner.right() - 1);
-    let list_width = if area.width >= BESIDE { inner.width * 3 / 5 } else { inner.width };
+    let beside = area.width >= BESIDE && popup.kind != Kind::Help;
+    let list_width = if beside { inner.width * 3 / 5 } else { inner.width };
     let list = Rect { y: inner.y + 1, height: page as u16, width: list_width, ..inner };
     draw_rows(canvas, popup, list);
     draw_about(canvas, popup, inner, list);
@@ -76,13 +77,7 @@ fn draw_rows(canvas: &mut Canvas<'_>, popup: &Popup, list: Rect) {
     for ((at, row), y) in popup.shown_rows().enumerate().skip(first).zip(list.top()..list.bottom())
     {
         let room = list.width.saturating_sub(3);
-        let left = Line::of(&row.label, Role::Text);
-        let line = spread(
-            left,
-            &Line::of(&row.note, Role::Dim),
-            usize::from(room),
-            canvas.model.glyphs.ellipsis,
-        );
+        let line = row_line(popup.kind, row, usize::from(room), canvas.model.glyphs.ellipsis);
         canvas.put(list.x + 2, y, room, &line);
         if at == popup.selected() {
             canvas.select_row(Rect {
@@ -93,6 +88,16 @@ fn draw_rows(canvas: &mut Canvas<'_>, popup: &Popup, list: Rect) {
             });
         }
     }
+}
+
+/// Keys stand in a column with what they do behind them; other rows have their note at the right.
+fn row_line(kind: Kind, row: &Row, room: usize, ellipsis: &str) -> Line {
+    if kind == Kind::Help {
+        let mut line = Line::of(&row.label, Role::Text);
+        line.pad_to(if room > 70 { 38 } else { 0 });
+        return line.and("  ", Role::Text).and(&row.note, Role::Dim).cut(room, ellipsis);
+    }
+    spread(Line::of(&row.label, Role::Text), &Line::of(&row.note, Role::Dim), room, ellipsis)
 }
 
 fn draw_about(canvas: &mut Canvas<'_>, popup: &Popup, inner: Rect, list: Rect) {

@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use crate::line::{Line, Look};
 use crate::model::Model;
 use crate::theme::Role;
-use crate::transcript::duration;
+use crate::transcript::elapsed;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>) {
     let model = canvas.model;
@@ -20,8 +20,7 @@ fn line(model: &Model, width: usize) -> Line {
     let mut line = state(model);
     let dot = format!(" {} ", model.glyphs.dot);
     if let Some(hint) = &model.hint {
-        let hint = Line::of(hint, Role::Warn);
-        return fit(line, &dot, [hint], width).cut(width, model.glyphs.ellipsis);
+        return line.and(&dot, Role::Dim).and(hint, Role::Warn).cut(width, model.glyphs.ellipsis);
     }
     line = fit(line.cut(width, model.glyphs.ellipsis), &dot, items(model), width);
     let keys = format!("? keys   {}K commands", model.glyphs.ctrl);
@@ -71,8 +70,7 @@ fn state(model: &Model) -> Line {
     if turn.stopping {
         return Line::of(&format!("{} stopping", glyphs.running), Role::Warn);
     }
-    let elapsed = duration(model.now.saturating_sub(turn.since) / 1000 * 1000);
-    let elapsed = if elapsed == "0 ms" { "0 s".to_owned() } else { elapsed };
+    let elapsed = elapsed(model.now.saturating_sub(turn.since));
     let mut line = Line::of(&format!("{} working {elapsed}", glyphs.running), Role::Accent);
     if let Some(retry) = &model.session.retry {
         let seconds = retry.at.saturating_sub(model.now).div_ceil(1000);
