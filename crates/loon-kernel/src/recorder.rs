@@ -248,7 +248,8 @@ async fn sync_later(shared: Weak<Shared>, clock: Arc<dyn Clock>) {
     clock.sleep(LAZY_SYNC).await;
     let Some(shared) = shared.upgrade() else { return };
     shared.ledger().lazy_sync_waits = false;
-    // An error here comes up again at the next append or sync, which has somebody to tell.
+    // A journal that failed to sync refuses the next append and the next sync, which have somebody
+    // to tell.
     let _ = Recorder { shared }.make_durable().await;
 }
 

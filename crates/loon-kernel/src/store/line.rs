@@ -66,8 +66,11 @@ pub(super) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    pub(super) fn parse(line: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(line)
+    /// The error says what is wrong. Text is checked here because the decoder skips over what it
+    /// does not need.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 }
 
@@ -177,7 +180,7 @@ pub(super) fn decode(
     fetch: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Envelope, String> {
     let whole = if may_have_blobs(line) {
-        let link = Link::parse(line).map_err(|error| error.to_string())?;
+        let link = Link::parse(line)?;
         if link.blobs.is_empty() {
             Cow::Borrowed(line)
         } else {
@@ -210,7 +213,7 @@ pub(super) fn rehome(
     exec: ExecutionId,
     fetch: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Vec<u8>, String> {
-    let link = Link::parse(line).map_err(|error| error.to_string())?;
+    let link = Link::parse(line)?;
     let mut value = inline(line, &link.blobs, fetch)?;
     if let Value::Object(members) = &mut value {
         members.shift_remove("fence");

@@ -46,7 +46,7 @@ impl<'a> Verifier<'a> {
     /// Checks the next line, given without its end.
     pub(super) fn check(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
-        let link = Link::parse(line).map_err(|error| Fault::Torn(error.to_string()))?;
+        let link = Link::parse(line).map_err(Fault::Torn)?;
         self.check_chain(&link)?;
         self.commit();
         self.check_record(&link)?;
@@ -91,6 +91,9 @@ impl<'a> Verifier<'a> {
         }
         if link.exec != Some(self.exec) {
             return Err(self.fault("it belongs to another execution"));
+        }
+        if link.at.is_none() {
+            return Err(self.fault("it has no time"));
         }
         match link.fence {
             Some(fence) if fence >= self.fence.max(1) => Ok(()),

@@ -286,6 +286,23 @@ fn a_changed_or_missing_payload_is_found() {
 }
 
 #[test]
+fn what_checks_as_whole_can_be_read() {
+    let (_dir, store) = store();
+    let (exec, _) = journal(&store, 1);
+    let good = String::from_utf8(bytes_of(&store, exec)).unwrap();
+    std::fs::remove_file(store.dir(exec).join("fence")).unwrap();
+    let latin = good.replace("\"/w\"", "\"/\u{1}\"").into_bytes();
+    let latin: Vec<u8> = latin.iter().map(|byte| if *byte == 1 { 0xe4 } else { *byte }).collect();
+    let timeless = good.replace("\"at\":", "\"when\":").into_bytes();
+    for bytes in [latin, timeless] {
+        put(store.journal(exec), &bytes);
+        let found = store.verify(exec).unwrap();
+        assert_eq!((found.records, found.damage.unwrap().line), (0, 1));
+        assert!(store.read(exec).unwrap().next().unwrap().is_err());
+    }
+}
+
+#[test]
 fn files_that_stayed_behind_block_nobody() {
     let (dir, store) = store();
     let (exec, records) = journal(&store, 2);

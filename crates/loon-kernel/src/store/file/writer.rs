@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loon_api::{Envelope, ExecutionId};
 
@@ -28,8 +29,9 @@ pub(super) struct FileWriter {
     is_new: bool,
     /// Folders whose new entries are not on disk yet.
     unsynced: Vec<PathBuf>,
-    /// A write failed and could not be taken back.
-    broken: bool,
+    /// A write could not be taken back, or a sync failed. What is on disk is not known any more: the
+    /// system reports a failed sync once and would call the next one good.
+    broken: Arc<AtomicBool>,
 }
 
 impl FileWriter {
@@ -52,7 +54,7 @@ impl FileWriter {
             len: 0,
             is_new: true,
             unsynced,
-            broken: false,
+            broken: Arc::default(),
         }
     }
 
@@ -75,7 +77,7 @@ impl FileWriter {
             len,
             is_new: false,
             unsynced: Vec::new(),
-            broken: false,
+            broken: Arc::default(),
         }
     }
 
@@ -86,8 +88,8 @@ impl FileWriter {
     }
 
     fn append_batch(&mut self, batch: Batch) -> Result<(), StoreError> {
-        if self.broken {
-            return Err(self.write_error(std::io::Error::other("a former write was cut off")));
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(self.write_error(std::io::Error::other("a former write or sync failed")));
         }
         for blob in &batch.blobs {
             self.keep_blob(blob)?;
@@ -101,7 +103,9 @@ impl FileWriter {
         fence.check(self.fence)?;
         if let Err(error) = (&*self.file).write_all(&bytes) {
             // Half a batch must not stay, or the next one would be lost with it.
-            self.broken = self.file.set_len(self.len).is_err();
+            if self.file.set_len(self.len).is_err() {
+                self.broken.store(true, Ordering::SeqCst);
+            }
             return Err(self.write_error(error));
         }
         if self.is_new {
@@ -158,10 +162,16 @@ impl JournalWriter for FileWriter {
         let fence_file = Arc::clone(&self.fence_file);
         let mark = Mark { fence: self.fence, pid: self.pid, durable: self.end.clone() };
         let unsynced = std::mem::take(&mut self.unsynced);
+        let broken = Arc::clone(&self.broken);
         let path = self.path();
         Box::new(move || {
-            file.sync_data().map_err(io_error("sync", &path))?;
-            unsynced.iter().try_for_each(|dir| sync_dir(dir))?;
+            if broken.load(Ordering::SeqCst) {
+                return Err(io_error("sync", &path)(std::io::Error::other("a former sync failed")));
+            }
+            let synced = file.sync_data().map_err(io_error("sync", &path));
+            synced
+                .and_then(|()| unsynced.iter().try_for_each(|dir| sync_dir(dir)))
+                .inspect_err(|_| broken.store(true, Ordering::SeqCst))?;
             // Only after the sync: the mark must never promise more than is there.
             let fence = fence_file.lock()?;
             fence.check(mark.fence)?;
