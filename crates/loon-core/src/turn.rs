@@ -1,6 +1,7 @@
 //! The turn loop: ask the model, make the calls it wants, until it wants none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loon_api::event::{
     ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, Notice, NoticeLevel, TurnFinished,
@@ -19,6 +20,9 @@ use crate::prompt::{PromptParts, system_text};
 use crate::runtime::RuntimeError;
 use crate::session::Session;
 use crate::stream::{AnswerStream, OutputStream, items_of};
+
+/// Time between a broken answer and the new request.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers in a row that may be cut at the output limit, or be empty, before the turn ends.
 const MAX_SPOILED_ANSWERS: u32 = 3;
@@ -133,7 +137,10 @@ impl Session {
         self.tell_context(&request, model).await?;
         match self.ask(model, request).await? {
             Ok(outcome) => self.act_on(&outcome).await,
-            Err(_) if self.running()?.asks_anew => Ok(StepResult::Continue),
+            Err(_) if self.running()?.asks_anew => {
+                self.pause().await?;
+                Ok(StepResult::Continue)
+            }
             Err(failure) => Ok(StepResult::End(end_of_failure(&failure))),
         }
     }
@@ -199,6 +206,19 @@ impl Session {
                 Ok(Err(failure))
             }
         }
+    }
+
+    /// A moment for a server that just broke down. An interrupt ends it.
+    async fn pause(&mut self) -> Result<(), RuntimeError> {
+        let cancel = self.running()?.cancel.clone();
+        let moment = self.deps.clock.sleep(PAUSE);
+        self.attend(async move {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = moment => {}
+            }
+        })
+        .await
     }
 
     /// The gate never repeats a request whose answer had begun to arrive. Where such a stream broke
