@@ -178,7 +178,8 @@ fn change_folder(
             }
         }
         if anywhere.len() > MOST_FOLDERS {
-            folders.anywhere = None;
+            folders.lose();
+            return;
         }
     }
     if command.place.decides_chain {
