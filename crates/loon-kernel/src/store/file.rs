@@ -244,22 +244,12 @@ impl FileStore {
     fn create_writer(&self, exec: ExecutionId) -> Result<FileWriter, StoreError> {
         let dir = self.dir(exec);
         let parent = dir.parent().unwrap_or(&self.executions);
-        // The folder that is made last is the first whose entry must be synced.
-        let mut unsynced = vec![dir.clone(), parent.to_path_buf()];
-        unsynced.extend(
-            parent.ancestors().skip(1).take_while(|above| !above.is_dir()).map(Path::to_path_buf),
-        );
-        if !parent.is_dir() {
-            unsynced.extend(
-                parent.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_path_buf),
-            );
-            let mut builder = DirBuilder::new();
-            builder
-                .recursive(true)
-                .mode(0o700)
-                .create(parent)
-                .map_err(io_error("create", parent))?;
-        }
+        let unsynced = folders_with_new_entries(&dir);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(io_error("create", parent))?;
         DirBuilder::new().mode(0o700).create(&dir).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => StoreError::Exists { exec },
             _ => io_error("create", &dir)(error),
@@ -278,6 +268,19 @@ impl FileStore {
         fence_file.lock()?.write(&Mark { fence: 1, pid, durable: End::nothing() })?;
         Ok(FileWriter::of_new(exec, dir, file, fence_file, pid, unsynced))
     }
+}
+
+/// The folders that get a new entry when a file is made in `dir`, which is not there yet.
+fn folders_with_new_entries(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![dir.to_path_buf()];
+    // The last ancestor of a relative path is empty.
+    for above in dir.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+        found.push(above.to_path_buf());
+        if above.is_dir() {
+            break;
+        }
+    }
+    found
 }
 
 /// Takes the lease; false if another writer holds it. Somebody who only looks whether it is held

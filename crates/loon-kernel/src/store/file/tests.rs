@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::super::tests::{journal, note, read};
 use super::super::{JournalStore, Repaired, StoreError};
-use super::FileStore;
+use super::{FileStore, folders_with_new_entries};
 
 fn store() -> (TempDir, FileStore) {
     let dir = tempfile::tempdir().unwrap();
@@ -380,4 +380,14 @@ fn nobody_else_can_read_what_is_written() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{}", path.display());
     }
+}
+
+#[test]
+fn every_folder_that_gets_an_entry_is_made_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("a").join("b");
+    let expected = [new.clone(), dir.path().join("a"), dir.path().to_path_buf()];
+    assert_eq!(folders_with_new_entries(&new), expected);
+    let relative = folders_with_new_entries("no-such-folder/b".as_ref());
+    assert_eq!(relative, [PathBuf::from("no-such-folder/b"), PathBuf::from("no-such-folder")]);
 }
