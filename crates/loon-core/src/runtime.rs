@@ -73,9 +73,21 @@ impl Runtime {
     /// Starts serving. Must be called inside a tokio runtime. A session that cannot be opened ends
     /// the stream with outcome `usage` or `failed`.
     pub fn start(deps: Dependencies, choice: SessionChoice) -> Self {
+        Self::start_when_ready(std::future::ready(deps), choice)
+    }
+
+    /// The same with dependencies that take time to come about, so that a front end can show itself
+    /// meanwhile.
+    pub fn start_when_ready(
+        deps: impl Future<Output = Dependencies> + Send + 'static,
+        choice: SessionChoice,
+    ) -> Self {
         let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);
-        let done = tokio::spawn(Server { deps, events: sender }.serve(choice, receiver));
+        let done = tokio::spawn(async move {
+            let server = Server { deps: deps.await, events: sender };
+            server.serve(choice, receiver).await
+        });
         Self { commands, events, done }
     }
 }
