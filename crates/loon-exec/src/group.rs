@@ -146,7 +146,8 @@ impl Group {
         survivors
     }
 
-    async fn gone_by(&self, deadline: Instant) -> bool {
+    /// True as soon as no process of the session is alive, false if one is at the deadline.
+    pub(crate) async fn gone_by(&self, deadline: Instant) -> bool {
         let mut pause = LOOK.0;
         loop {
             if self.alive() == 0 {

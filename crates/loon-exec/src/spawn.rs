@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Captured, Keep};
@@ -321,17 +322,15 @@ async fn end_leftovers(group: &mut Group, pump: &mut Pump) -> (usize, usize) {
         return (0, 0);
     }
     // Ends early when the last holder of the pipe lets go of it.
-    let _ = tokio::time::timeout(SETTLE, pump.run()).await;
-    match group.alive() {
-        0 => {
-            group.settle();
-            (0, 0)
-        }
-        found => {
-            let survivors = end(group, pump).await;
-            (found.saturating_sub(survivors), survivors)
-        }
+    let deadline = Instant::now() + SETTLE;
+    let _ = tokio::time::timeout_at(deadline, pump.run()).await;
+    if group.gone_by(deadline).await {
+        group.settle();
+        return (0, 0);
     }
+    let found = group.alive();
+    let survivors = end(group, pump).await;
+    (found.saturating_sub(survivors), survivors)
 }
 
 /// Ends the session while its output is still taken, so that nobody hangs on a full pipe.
