@@ -15,7 +15,9 @@ use crate::line::Line;
 
 /// Bytes an unfinished block may have before it is cut at a line, so that one addition never costs
 /// more than this to lay out.
-const OPEN_LIMIT: usize = 64 * 1024;
+const OPEN_LIMIT: usize = 32 * 1024;
+/// Bytes in which the end of a block is looked for first.
+const FIRST_WINDOW: usize = 2 * 1024;
 
 /// A laid-out part of a text.
 pub(crate) type Chunk = Arc<[Line]>;
@@ -286,35 +288,64 @@ fn options() -> pulldown_cmark::Options {
 
 /// Where the first block of complete `lines` ends, if text behind it shows that it did.
 fn prose_end(lines: &str, complete: bool) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut starts = Vec::new();
-    for (event, range) in Parser::new_ext(lines, options()).into_offset_iter() {
-        match event {
-            Event::Start(_) => {
-                if depth == 0 {
-                    starts.push(range.start);
-                }
-                depth += 1;
-            }
-            Event::End(_) => depth = depth.saturating_sub(1),
-            _ if depth == 0 => starts.push(range.start),
-            _ => {}
+    // Blocks are read line by line: what the first lines say of an end, all lines say too. So a
+    // long text is not read whole for each of its blocks.
+    let mut window = FIRST_WINDOW;
+    loop {
+        let part = lines.get(..lines.floor_char_boundary(window)).unwrap_or(lines);
+        let is_all = part.len() == lines.len();
+        let part = if is_all {
+            part
+        } else {
+            part.rfind('\n').and_then(|at| part.get(..=at)).unwrap_or_default()
+        };
+        if let Some(end) = second_start(part) {
+            return Some(end);
         }
-        if starts.len() == 2 {
+        if is_all {
             break;
         }
+        window *= 4;
     }
-    let second = starts.get(1).map(|start| {
-        lines.get(..*start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
-    });
-    match second {
-        Some(end) if end > 0 => Some(end),
-        _ if !complete && lines.len() >= OPEN_LIMIT => {
-            let head = lines.get(..lines.floor_char_boundary(OPEN_LIMIT * 3 / 4)).unwrap_or(lines);
-            Some(head.rfind('\n').map_or(head.len(), |at| at + 1))
+    (!complete && lines.len() >= OPEN_LIMIT).then(|| forced_end(lines))
+}
+
+/// Start of the line on which a second block begins.
+fn second_start(lines: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut blocks = 0;
+    for (event, range) in Parser::new_ext(lines, options()).into_offset_iter() {
+        let outermost = depth == 0;
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            _ => {}
         }
-        _ => None,
+        if outermost {
+            blocks += 1;
+        }
+        if outermost && blocks == 2 {
+            let start = lines.get(..range.start)?.rfind('\n').map_or(0, |at| at + 1);
+            return Some(start).filter(|start| *start > 0);
+        }
     }
+    None
+}
+
+/// Where to cut a block that grows too long: before a line that is not indented, if there is one.
+fn forced_end(lines: &str) -> usize {
+    let head = lines.get(..lines.floor_char_boundary(OPEN_LIMIT * 3 / 4)).unwrap_or(lines);
+    let starts = head.rmatch_indices('\n').map(|(at, _)| at + 1);
+    let is_indented =
+        |at: &usize| lines.get(*at..).is_none_or(|rest| rest.starts_with([' ', '\t', '\n']));
+    starts
+        .clone()
+        .find(|at| !is_indented(at))
+        .or_else(|| starts.clone().next())
+        .unwrap_or(head.len())
 }
 
 fn open_fence(lines: &str) -> Option<Fence> {

@@ -87,6 +87,37 @@ fn deep_nesting_keeps_room_for_text() {
     assert!(lines.concat().contains("deep"));
 }
 
+#[test]
+fn a_list_without_end_is_cut_and_stays_cheap() {
+    let mut pieces = Markdown::default();
+    let mut text = String::new();
+    for number in 1..4_000 {
+        let line = format!("{number}. item\n   more of it\n");
+        pieces.push(&line);
+        text.push_str(&line);
+    }
+    let lines = shown(&mut pieces, 40);
+    assert!(
+        pieces.text.len() - pieces.tail < OPEN_LIMIT,
+        "{} bytes are open",
+        pieces.text.len() - pieces.tail
+    );
+    let items: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
+    assert_eq!(items.len(), 3_999);
+    assert_eq!(items[3_998], "3999. item more of it");
+    let mut at_once = Markdown::default();
+    at_once.push(&text);
+    assert_eq!(shown(&mut at_once, 40), lines);
+}
+
+#[test]
+fn blocks_longer_than_the_first_window_are_found_whole() {
+    let long = "word ".repeat(2_000);
+    let lines = lay(&format!("{long}\n\nend\n"), 100);
+    assert_eq!(lines.last().map(String::as_str), Some("end"));
+    assert_eq!(lines.iter().filter(|line| line.is_empty()).count(), 1);
+}
+
 const PIECES: &[&str] = &[
     "word",
     " ",
