@@ -293,6 +293,11 @@ events! {
         #[serde(default)]
         repaired_bytes: Option<u64>,
     }
+    /// Record: a new deadline replaces the former one.
+    DeadlineSet = "deadline.set" {
+        /// Milliseconds the execution may be at work, from this record on.
+        deadline_ms: u64,
+    }
     /// Record, terminal: nothing is written after it.
     ExecutionCancelled = "execution.cancelled" {
         /// Why, in the words of who cancelled.

@@ -75,6 +75,8 @@ pub struct SessionOptions {
     pub budget: Budget,
     /// Time at work the execution may take.
     pub deadline: Option<Duration>,
+    /// The deadline was named on the command line, so it also holds for a resumed session.
+    pub deadline_is_explicit: bool,
     /// Nobody is there to ask: what would ask is denied, visibly.
     pub unattended: bool,
     /// JSON Schema the last answer of a turn must match.

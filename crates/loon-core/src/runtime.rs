@@ -139,22 +139,28 @@ impl Server {
         let mut conversation = Conversation::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);
+        let options = &self.deps.options;
         let execution = match choice {
             SessionChoice::New => {
-                let options = StartOptions {
+                let start = StartOptions {
                     exec: None,
                     kind: ExecutionKind::Session,
-                    cwd: self.deps.options.cwd.display().to_string(),
+                    cwd: options.cwd.display().to_string(),
                     parent: None,
-                    deadline: self.deps.options.deadline,
+                    deadline: options.deadline,
                 };
-                Execution::start(store, clock, options, self.events.clone()).await?
+                Execution::start(store, clock, start, self.events.clone()).await?
             }
             SessionChoice::Resume(exec) => {
                 let mut fold = |envelope: &Envelope| {
                     conversation.apply(envelope.turn, &envelope.event);
                 };
-                Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?
+                let execution =
+                    Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
+                if let (Some(deadline), true) = (options.deadline, options.deadline_is_explicit) {
+                    execution.set_deadline(deadline).await?;
+                }
+                execution
             }
         };
         Ok((execution, conversation))

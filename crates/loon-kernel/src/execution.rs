@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
-    ApprovalResolved, Decision, EffectFinished, EffectKind, EffectStatus, ExecutionCancelled,
-    ExecutionResumed, ExecutionStarted,
+    ApprovalResolved, DeadlineSet, Decision, EffectFinished, EffectKind, EffectStatus,
+    ExecutionCancelled, ExecutionResumed, ExecutionStarted,
 };
 use loon_api::{
     AgentEvent, At, Clock, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
@@ -110,6 +110,13 @@ impl Execution {
 
     fn new(recorder: Recorder, store: Arc<dyn JournalStore>) -> Self {
         Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// Gives the execution a new deadline: so much time at work from now on.
+    pub async fn set_deadline(&self, deadline: Duration) -> Result<(), KernelError> {
+        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        self.recorder.record(None, DeadlineSet { deadline_ms }).await?;
+        Ok(())
     }
 
     /// Its id.

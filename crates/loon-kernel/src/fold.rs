@@ -97,6 +97,10 @@ impl ExecutionState {
         self.last_at = Some(envelope.at);
         match &envelope.event {
             AgentEvent::ExecutionStarted(event) => self.begin(event, envelope.at),
+            AgentEvent::DeadlineSet(event) => {
+                let more = Duration::from_millis(event.deadline_ms);
+                self.deadline = Some(self.worked(envelope.at).saturating_add(more));
+            }
             AgentEvent::ExecutionCancelled(event) => self.cancelled = Some(event.reason.clone()),
             AgentEvent::TurnStarted(_) => self.turn = envelope.turn,
             AgentEvent::TurnFinished(_) => self.turn = None,

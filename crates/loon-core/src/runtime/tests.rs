@@ -180,6 +180,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             budget: Budget::default(),
             deadline: None,
+            deadline_is_explicit: false,
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use loon_api::event::{
-    ApprovalRequested, ApprovalResolved, Decision, EffectFinished, EffectKind, EffectRetried,
-    EffectStarted, EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted,
-    TurnFinished, TurnStarted,
+    ApprovalRequested, ApprovalResolved, DeadlineSet, Decision, EffectFinished, EffectKind,
+    EffectRetried, EffectStarted, EffectStatus, ExecutionCancelled, ExecutionResumed,
+    ExecutionStarted, TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
@@ -172,6 +172,13 @@ fn a_crash_in_a_turn_does_not_stop_the_deadline() {
     let resumed = ExecutionResumed { unknown: vec![], repaired_bytes: None };
     let events = vec![(0, started(Some(60_000))), (10, turn()), (100, resumed.into())];
     assert_eq!(fold(events).remaining(at(100)), Some(Duration::ZERO));
+}
+
+#[test]
+fn a_new_deadline_counts_from_its_own_record() {
+    let set = DeadlineSet { deadline_ms: 10_000 };
+    let events = vec![(0, started(Some(60_000))), (10, turn()), (50, set.into())];
+    assert_eq!(fold(events).remaining(at(53)), Some(Duration::from_secs(7)));
 }
 
 fn any_event() -> impl Strategy<Value = AgentEvent> {
