@@ -114,11 +114,13 @@ impl<'a> Layout<'a> {
 }
 
 fn code_rows(spans: &[Span], width: usize) -> Vec<Line> {
-    let indent = Span::new("  ", Role::Text);
-    wrap(spans, width.saturating_sub(2), Break::Anywhere)
+    let indent = if width < 8 { 0 } else { 2 };
+    wrap(spans, width - indent, Break::Anywhere)
         .into_iter()
         .map(|mut line| {
-            line.spans.insert(0, indent.clone());
+            if indent > 0 {
+                line.spans.insert(0, Span::new("  ", Role::Text));
+            }
             line
         })
         .collect()

@@ -94,6 +94,7 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
         | AgentEvent::ModelChanged(_)
         | AgentEvent::MeterUpdated(_)
         | AgentEvent::ContextEstimated(_)
+        | AgentEvent::DeadlineSet(_)
         | AgentEvent::Unknown { .. } => {}
     }
     Vec::new()
