@@ -1,14 +1,22 @@
-//! Server-sent events, decoded from bytes by their standard: lines end in CR, LF or CRLF, a byte
-//! order mark may come first, several `data` lines make one event, comments and other fields mean
-//! nothing. Bytes of one character, and the two bytes of a line end, may come in different reads.
+//! Server-sent events, decoded from bytes. The standard is the library's part; this is the guard in
+//! front of it, which hands it one whole line at a time.
 //!
-//! Bytes are only joined and searched here, each once; an event becomes text when it is whole. So
-//! the cost is linear whatever the size of lines and reads, and memory is bounded by
-//! [`MAX_EVENT_BYTES`].
+//! By itself the library copies what is left of its input after each line, looks at an unfinished
+//! line anew with each read, waits for the rest of a character that has none, keeps any amount and
+//! panics at a byte order mark. So lines are found here, over whatever reads they come in (they end
+//! in CR, LF or CRLF), and checked. The cost is linear whatever the size of lines and reads, and
+//! memory is a few times [`MAX_EVENT_BYTES`] at most.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::task::{Context, Poll};
+
+use eventsource_stream::{EventStream, EventStreamError};
+use futures_util::{FutureExt, Stream, StreamExt};
 use memchr::memchr2;
 
-/// Most bytes of one event. A stream with a larger one is refused.
+/// Most bytes of the lines of one event. A stream with a larger one is refused.
 pub const MAX_EVENT_BYTES: usize = 32 << 20;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -40,34 +48,65 @@ pub enum SseError {
     /// The bytes are not UTF-8.
     #[error("the answer is not valid UTF-8")]
     NotUtf8,
+    /// A line is no field.
+    #[error("the answer is not made of the lines that an event stream has")]
+    Malformed,
     /// The bytes end inside an event.
     #[error("the stream ended inside an event")]
     CutShort,
 }
 
+impl From<EventStreamError<Infallible>> for SseError {
+    fn from(error: EventStreamError<Infallible>) -> Self {
+        match error {
+            EventStreamError::Utf8(_) => Self::NotUtf8,
+            EventStreamError::Parser(_) => Self::Malformed,
+            EventStreamError::Transport(never) => match never {},
+        }
+    }
+}
+
 /// A decoder for one stream.
-#[derive(Debug)]
 pub(crate) struct Decoder {
     /// The head of a line whose end has not come yet.
     line: Vec<u8>,
-    /// Data lines of the event under way, each with an LF.
-    data: Vec<u8>,
-    is_error: bool,
+    /// Bytes of the whole lines of the event under way.
+    event_bytes: usize,
     /// The last byte was a CR, so an LF that comes first belongs to it.
     after_cr: bool,
     at_start: bool,
+    /// Whole lines, each with an LF, on their way into `events`.
+    lines: Sender<Vec<u8>>,
+    events: Box<EventStream<Lines>>,
+}
+
+/// The lines that are there. It never ends: a body that does is judged before the library hears.
+struct Lines(Receiver<Vec<u8>>);
+
+impl Stream for Lines {
+    type Item = Result<Vec<u8>, Infallible>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.try_recv().map_or(Poll::Pending, |line| Poll::Ready(Some(Ok(line))))
+    }
 }
 
 impl Decoder {
     /// A decoder at the start of a stream.
     pub(crate) fn new() -> Self {
-        Self {
+        let (lines, source) = mpsc::channel();
+        let mut decoder = Self {
             line: Vec::new(),
-            data: Vec::new(),
-            is_error: false,
+            event_bytes: 0,
             after_cr: false,
             at_start: true,
-        }
+            lines,
+            events: Box::new(EventStream::new(Lines(source))),
+        };
+        // The library panics at a byte order mark in the first piece that it sees. One mark is taken
+        // off here; this is for a second one.
+        decoder.forward(b"\n".to_vec());
+        decoder
     }
 
     /// Takes the next bytes and hands over each event that they complete, until `on_event` is done
@@ -82,7 +121,7 @@ impl Decoder {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
-            let (head, rest) = bytes.split_at(end);
+            let (tail, rest) = bytes.split_at(end);
             bytes = match rest {
                 [b'\r'] => {
                     self.after_cr = true;
@@ -91,18 +130,11 @@ impl Decoder {
                 [b'\r', b'\n', rest @ ..] | [_, rest @ ..] => rest,
                 [] => &[],
             };
-            let ends_event = if self.line.is_empty() {
-                self.take_line(head)?
-            } else {
-                let mut line = std::mem::take(&mut self.line);
-                line.extend_from_slice(head);
-                let ends_event = self.take_line(&line)?;
-                line.clear();
-                self.line = line;
-                ends_event
-            };
-            if ends_event && self.dispatch(&mut on_event)? == Flow::Done {
-                return Ok(Flow::Done);
+            if let Some(event) = self.end_line(tail)? {
+                let is_error = event.event == "error";
+                if on_event(Event { data: &event.data, is_error })? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
             }
         }
         self.line.extend_from_slice(bytes);
@@ -116,70 +148,57 @@ impl Decoder {
         &mut self,
         mut on_event: impl FnMut(Event<'_>) -> Result<Flow, E>,
     ) -> Result<(), E> {
-        let line = std::mem::take(&mut self.line);
-        let is_field = !line.is_empty() && !line.starts_with(b":");
-        if is_field {
-            self.take_line(&line)?;
+        if self.line.starts_with(b":") {
+            self.line.clear();
         }
-        if self.data == b"[DONE]\n" {
-            self.dispatch(&mut on_event)?;
-        } else if is_field || !self.data.is_empty() {
+        let mut is_cut = !self.line.is_empty();
+        if std::str::from_utf8(&self.line).is_err() {
             return Err(SseError::CutShort.into());
         }
-        Ok(())
+        // What comes out when the event is ended in the server's place was not finished.
+        self.feed(b"\n\n", |event| {
+            is_cut = event.data != "[DONE]";
+            if is_cut { Ok(Flow::Done) } else { on_event(event) }
+        })?;
+        if is_cut { Err(SseError::CutShort.into()) } else { Ok(()) }
     }
 
-    /// Takes one whole line without its end. True if it ends an event that has data.
-    fn take_line(&mut self, mut line: &[u8]) -> Result<bool, SseError> {
-        if std::mem::take(&mut self.at_start) {
-            line = line.strip_prefix(BOM).unwrap_or(line);
+    /// Ends the line under way with its last bytes. Gives the event that it ends, if any.
+    fn end_line(&mut self, tail: &[u8]) -> Result<Option<eventsource_stream::Event>, SseError> {
+        let mut line = std::mem::take(&mut self.line);
+        line.reserve(tail.len() + 1);
+        line.extend_from_slice(tail);
+        if std::mem::take(&mut self.at_start) && line.starts_with(BOM) {
+            line.drain(..BOM.len());
         }
-        if line.is_empty() {
-            let has_data = !self.data.is_empty();
-            self.is_error &= has_data;
-            return Ok(has_data);
+        // Comments mean nothing, and an id nothing here: no stream is taken up again. The library
+        // would copy the last id with every event.
+        if line.starts_with(b":") || line.starts_with(b"id:") {
+            return Ok(None);
         }
-        let colon = line.iter().take(8).position(|byte| *byte == b':');
-        let (field, value) = match colon {
-            Some(at) => (&line[..at], &line[at + 1..]),
-            None => (line, &[][..]),
-        };
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match field {
-            b"data" => self.add_data(value)?,
-            b"event" => self.is_error = value == b"error",
-            b"error" => {
-                self.is_error = true;
-                self.add_data(value)?;
-            }
-            _ => {}
+        if line == b"error" || line.starts_with(b"error:") {
+            line.splice(..b"error".len(), *b"event: error\ndata");
         }
-        Ok(false)
+        self.event_bytes = if line.is_empty() { 0 } else { self.event_bytes + line.len() };
+        self.check_size()?;
+        if std::str::from_utf8(&line).is_err() {
+            return Err(SseError::NotUtf8);
+        }
+        line.push(b'\n');
+        self.forward(line);
+        Ok(self.events.next().now_or_never().flatten().transpose()?)
     }
 
-    fn add_data(&mut self, value: &[u8]) -> Result<(), SseError> {
-        self.data.extend_from_slice(value);
-        self.data.push(b'\n');
-        self.check_size()
+    fn forward(&mut self, line: Vec<u8>) {
+        // The other end is in `events`, so it is there.
+        let _ = self.lines.send(line);
     }
 
     fn check_size(&self) -> Result<(), SseError> {
-        if self.line.len() + self.data.len() > MAX_EVENT_BYTES {
+        if self.line.len() + self.event_bytes > MAX_EVENT_BYTES {
             return Err(SseError::TooLarge);
         }
         Ok(())
-    }
-
-    fn dispatch<E: From<SseError>>(
-        &mut self,
-        on_event: &mut impl FnMut(Event<'_>) -> Result<Flow, E>,
-    ) -> Result<Flow, E> {
-        let data = self.data.strip_suffix(b"\n").unwrap_or(&self.data);
-        let data = std::str::from_utf8(data).map_err(|_| SseError::NotUtf8)?;
-        let flow = on_event(Event { data, is_error: self.is_error });
-        self.data.clear();
-        self.is_error = false;
-        flow
     }
 }
 

@@ -1,7 +1,5 @@
 //! Tests of the event decoder.
 
-use eventsource_stream::Eventsource;
-use futures_util::{FutureExt, StreamExt, stream};
 use proptest::prelude::*;
 
 use super::*;
@@ -46,6 +44,7 @@ fn a_byte_order_mark_counts_only_at_the_start() {
     assert_eq!(all(b"\xEF\xBB\xBFdata: a\n\n"), ["a"]);
     assert_eq!(all(b"\xEF\xBB\xBF: hello\r\n\r\ndata: a\n\n"), ["a"]);
     assert_eq!(all("data: \u{FEFF}a\n\n\u{FEFF}data: b\n\n".as_bytes()), ["\u{FEFF}a"]);
+    assert_eq!(all("\u{FEFF}\u{FEFF}data: a\n\ndata: b\n\n".as_bytes()), ["b"]);
 }
 
 #[test]
@@ -76,6 +75,10 @@ fn an_event_has_a_largest_size_however_it_comes() {
     let many = [b"data: ".to_vec(), vec![b'x'; 1 << 20], b"\n".to_vec()].concat();
     let pieces = std::iter::repeat_n(&many[..], (MAX_EVENT_BYTES >> 20) + 1);
     assert_eq!(in_pieces(pieces), Err(SseError::TooLarge));
+    let comment = [b":".to_vec(), vec![b'\xC3'; 1 << 20], b"\n".to_vec()].concat();
+    let comments = std::iter::repeat_n(&comment[..], (MAX_EVENT_BYTES >> 20) + 1);
+    let event = in_pieces(comments.chain([&b"data: a\n\n"[..]]));
+    assert_eq!(event, Ok(vec![("a".to_owned(), false)]));
 }
 
 #[test]
@@ -88,11 +91,28 @@ fn a_reader_that_is_done_hears_no_more() {
     assert_eq!((flow, seen), (Ok(Flow::Done), vec!["a".to_owned()]));
 }
 
-/// What another decoder of the standard makes of the same lines.
-fn by_another_decoder(text: &str) -> Vec<String> {
-    let pieces = stream::iter([Ok::<_, ()>(text.as_bytes().to_vec())]);
-    let events = pieces.eventsource().map(|event| event.unwrap().data).collect::<Vec<_>>();
-    events.now_or_never().unwrap()
+#[test]
+fn an_event_may_have_any_number_of_lines() {
+    let text = "data\n".repeat(100_000) + "\n";
+    assert_eq!(all(text.as_bytes()), ["\n".repeat(99_999)]);
+}
+
+/// The data of the events of a text, read off the whole of it.
+fn by_the_standard(text: &str) -> Vec<String> {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let event = |lines: &str| {
+        let data: Vec<&str> = lines
+            .split('\n')
+            .filter_map(|line| match line.split_once(':') {
+                Some(("data", value)) => Some(value.strip_prefix(' ').unwrap_or(value)),
+                None if line == "data" => Some(""),
+                _ => None,
+            })
+            .collect();
+        (!data.is_empty()).then(|| data.join("\n"))
+    };
+    text.split("\n\n").filter_map(event).collect()
 }
 
 fn cut<'a>(mut bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
@@ -108,19 +128,24 @@ fn cut<'a>(mut bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
 
 proptest! {
     #[test]
-    fn agrees_with_another_decoder_of_the_standard(
+    fn a_text_is_decoded_by_the_standard(
         lines in prop::collection::vec(
             prop::sample::select(vec![
                 "data: a", "data:b", "data", "data:", "data:  c", ": note", ":", "event: x",
-                "id: 1", "retry: 5", "foo: bar", "foo", "", "", "", "data: \u{e9}\u{1F469}",
+                "id: 1", "id", "retry: 5", "foo: bar", "foo", "", "", "", "data: \u{e9}\u{1F469}",
+                "\u{FEFF}data: a", "\u{FEFF}", "\u{FEFF}\u{FEFF}data: a", "database", " data: a",
             ]),
             0..20,
         ),
-        ends in prop::collection::vec(prop::sample::select(vec!["\n", "\r\n"]), 20),
+        ends in prop::collection::vec(prop::sample::select(vec!["\n", "\r\n", "\r"]), 20),
+        size in 1usize..9,
     ) {
         let mut text: String = lines.iter().zip(&ends).flat_map(|(line, end)| [*line, *end]).collect();
         text.push_str("\n\n");
-        prop_assert_eq!(all(text.as_bytes()), by_another_decoder(&text));
+        let expected = by_the_standard(&text);
+        let in_pieces = in_pieces(text.as_bytes().chunks(size)).unwrap();
+        prop_assert!(in_pieces.iter().map(|(data, _)| data).eq(&expected), "{in_pieces:?}");
+        prop_assert_eq!(all(text.as_bytes()), expected);
     }
 
     #[test]
