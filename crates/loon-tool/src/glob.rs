@@ -112,7 +112,7 @@ fn find(
     }
     let matches = text::count(found, "match");
     if found == 0 {
-        let folder = text::visible_line(&workspace.display(&root));
+        let folder = nearby::place(workspace, &root);
         return Ok(ToolOutput::ok(
             format!("No match in {folder}. Files that .gitignore leaves out were not looked at."),
             matches,
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(found(&absolute), "src/b.rs\n");
         assert_eq!(
             found("*.zz"),
-            "No match in .. Files that .gitignore leaves out were not looked at."
+            "No match in the workspace root. Files that .gitignore leaves out were not looked at."
         );
     }
 

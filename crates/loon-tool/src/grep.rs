@@ -170,7 +170,7 @@ fn search(
     if cancel.is_cancelled() {
         return Err("Cancelled.".to_owned());
     }
-    let place = text::visible_line(&workspace.display(&root));
+    let place = nearby::place(workspace, &root);
     Ok(report.finish(&place, hidden_too))
 }
 

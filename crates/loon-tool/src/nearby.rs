@@ -48,7 +48,7 @@ pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
     suggestions.dedup();
     suggestions.truncate(SUGGESTIONS);
     if suggestions.is_empty() {
-        let folder = text::visible_line(&workspace.display(folder));
+        let folder = place(workspace, folder);
         return format!("{shown} does not exist, and nothing like it in {folder}. List that folder, or search by glob.");
     }
     let names: Vec<String> = suggestions
@@ -56,6 +56,14 @@ pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
         .map(|path| text::visible_line(&workspace.display(path)))
         .collect();
     format!("{shown} does not exist. Did you mean {}?", names.join(" or "))
+}
+
+/// A folder as sentences name it.
+pub(crate) fn place(workspace: &Workspace, folder: &Path) -> String {
+    if folder == workspace.root() {
+        return "the workspace root".to_owned();
+    }
+    text::visible_line(&workspace.display(folder))
 }
 
 /// Entries of `folder` whose names are like the first missing component of `path`.

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(
             output.result.text,
             "== a ==\n1\tone\n== b ==\n[the file is empty]\n== zz ==\nzz does not exist, and nothing \
-             like it in .. List that folder, or search by glob.\n"
+             like it in the workspace root. List that folder, or search by glob.\n"
         );
         assert_eq!(output.summary, "2 files, 1 not read");
         assert!(!output.result.is_error);

@@ -25,7 +25,7 @@ pub(super) struct Found<'a> {
     expression: &'a Expression,
     /// Bytes that may still be shown.
     room: usize,
-    shows_lines: bool,
+    mode: Mode,
     text: String,
     /// Matching lines.
     matches: usize,
@@ -40,7 +40,7 @@ impl<'a> Found<'a> {
         Self {
             expression,
             room: TEXT.saturating_sub(report.text.len()),
-            shows_lines: report.mode == Mode::Content,
+            mode: report.mode,
             text: String::new(),
             matches: 0,
             shown: 0,
@@ -51,7 +51,7 @@ impl<'a> Found<'a> {
 
     /// Adds a line with its number and a mark; false if there is no room.
     fn line(&mut self, number: u64, mark: char, bytes: &[u8]) -> bool {
-        if !self.shows_lines || self.text.len() >= self.room {
+        if self.mode != Mode::Content || self.text.len() >= self.room {
             return false;
         }
         if std::mem::take(&mut self.gap) && !self.text.is_empty() {
@@ -88,7 +88,7 @@ impl Sink for Found<'_> {
             self.matches += 1;
             self.shown += usize::from(self.line(number, ':', line));
         }
-        Ok(self.matches < ENOUGH)
+        Ok(self.mode != Mode::Files && self.matches < ENOUGH)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
@@ -172,11 +172,13 @@ impl Report {
     /// The result of the search in `place`.
     pub(super) fn finish(mut self, place: &str, hidden_too: bool) -> ToolOutput {
         let more = if self.is_over() { "at least " } else { "" };
-        let counts = format!(
-            "{more}{} in {}",
-            text::count(self.matches, "match"),
-            text::count(self.files, "file")
-        );
+        let files = text::count(self.files, "file");
+        let counts = match self.mode {
+            Mode::Files => format!("{more}{files}"),
+            Mode::Content | Mode::Count => {
+                format!("{more}{} in {files}", text::count(self.matches, "match"))
+            }
+        };
         let mut notes = vec![counts.clone()];
         if self.matches == 0 {
             let hidden = if hidden_too { "" } else { ", hidden" };
