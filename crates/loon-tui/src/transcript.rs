@@ -10,7 +10,7 @@ mod viewport;
 use std::collections::VecDeque;
 
 use loon_api::event::{DeltaKind, NoticeLevel};
-use loon_api::{ErrorInfo, Item, ItemId, ToolCallItem, ToolCallStatus};
+use loon_api::{ErrorInfo, Item, ItemId, ToolCallItem, ToolCallStatus, TurnStatus};
 
 pub(crate) use self::cell::{Laid, Mark, elapsed};
 use crate::glyphs::Glyphs;
@@ -101,9 +101,9 @@ pub(crate) enum Body {
         hints: Vec<String>,
     },
     /// A turn that did not complete.
-    Failure {
-        /// How it ended, in a word or two.
-        word: &'static str,
+    Ended {
+        /// How it ended.
+        status: TurnStatus,
         /// Why.
         error: Option<ErrorInfo>,
     },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loon_api::event::NoticeLevel;
-use loon_api::{ErrorInfo, ToolCallItem, ToolCallStatus};
+use loon_api::{ErrorInfo, ToolCallItem, ToolCallStatus, TurnStatus};
 use ratatui::style::Modifier;
 
 use super::{Body, Entry, Fold, Page};
@@ -90,7 +90,7 @@ pub(super) fn lay(entry: &mut Entry, page: &Page) -> Laid {
         Body::Message { level, message, hints } => {
             vec![message_lines(*level, message, hints, width).into()]
         }
-        Body::Failure { word, error } => vec![failure(word, error.as_ref(), width).into()],
+        Body::Ended { status, error } => vec![ended(*status, error.as_ref(), width).into()],
     };
     Laid::new(width, mark(&entry.body, page), parts)
 }
@@ -109,7 +109,8 @@ fn mark(body: &Body, page: &Page) -> Option<Mark> {
             ToolCallStatus::Failed | ToolCallStatus::Unknown => first(glyphs.failed, Role::Error),
             ToolCallStatus::Denied | ToolCallStatus::Cancelled => first(glyphs.denied, Role::Warn),
         },
-        Body::Failure { .. } => first(glyphs.failed, Role::Error),
+        Body::Ended { status: TurnStatus::Interrupted, .. } => first(glyphs.denied, Role::Warn),
+        Body::Ended { .. } => first(glyphs.failed, Role::Error),
         _ => None,
     }
 }
@@ -209,7 +210,10 @@ fn append_details(
         }
     }
     let output = call.result.as_ref().map_or(live, |result| result.text.as_str());
-    let repeats = call.error.as_ref().is_some_and(|error| output.trim() == error.message.trim());
+    // A short result that only says the error again is left out.
+    let repeats = call.error.as_ref().is_some_and(|error| {
+        output.trim().lines().count() <= 2 && output.contains(error.message.trim())
+    });
     let output = if repeats { "" } else { output };
     if shown && !output.trim().is_empty() {
         append_output(output, fold, room, page, body);
@@ -285,10 +289,16 @@ fn message_lines(level: NoticeLevel, message: &str, hints: &[String], width: usi
     lines
 }
 
-fn failure(word: &str, error: Option<&ErrorInfo>, width: usize) -> Vec<Line> {
-    let Some(error) = error else { return vec![Line::of(word, Role::Error)] };
-    let text = format!("{word}: {}", error.message);
-    let mut lines = wrap_text(&text, Role::Error, width, Break::Words);
+fn ended(status: TurnStatus, error: Option<&ErrorInfo>, width: usize) -> Vec<Line> {
+    let (word, role) = match status {
+        TurnStatus::Completed => ("done", Role::Ok),
+        TurnStatus::Failed => ("failed", Role::Error),
+        TurnStatus::Interrupted => ("stopped by you", Role::Warn),
+        TurnStatus::Stopped => ("stopped", Role::Error),
+        TurnStatus::DeadlineExceeded => ("the deadline passed", Role::Error),
+    };
+    let Some(error) = error else { return vec![Line::of(word, role)] };
+    let mut lines = wrap_text(&format!("{word}: {}", error.message), role, width, Break::Words);
     for hint in &error.hints {
         lines.extend(wrap_text(&format!("try: {hint}"), Role::Dim, width, Break::Words));
     }

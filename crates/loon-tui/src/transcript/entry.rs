@@ -117,7 +117,7 @@ impl Entry {
                 Some(call.result.as_ref().map_or(live.as_str(), |result| result.text.as_str()))
             }
             Body::Message { message, .. } => Some(message),
-            Body::Failure { error, .. } => error.as_ref().map(|error| error.message.as_str()),
+            Body::Ended { error, .. } => error.as_ref().map(|error| error.message.as_str()),
         }
     }
 }

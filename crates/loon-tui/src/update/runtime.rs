@@ -32,17 +32,10 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
         AgentEvent::ItemDelta(delta) => model.transcript.extend(&delta.item, delta.of, &delta.text),
         AgentEvent::ItemDropped(dropped) => model.transcript.drop_item(&dropped.item),
         AgentEvent::TurnFinished(turn) => {
-            let word = match turn.status {
-                TurnStatus::Completed => None,
-                TurnStatus::Failed => Some("failed"),
-                TurnStatus::Interrupted => Some("stopped by you"),
-                TurnStatus::Stopped => Some("stopped"),
-                TurnStatus::DeadlineExceeded => Some("the deadline passed"),
-            };
-            if let Some(word) = word {
+            if turn.status != TurnStatus::Completed {
                 // What was stopped on request needs no reason.
                 let error = turn.error.clone().filter(|_| turn.status != TurnStatus::Interrupted);
-                model.transcript.say(Body::Failure { word, error });
+                model.transcript.say(Body::Ended { status: turn.status, error });
             }
         }
         AgentEvent::ApprovalRequested(request) => {
