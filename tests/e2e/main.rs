@@ -1,1 +1,15 @@
-//! End-to-end tests of the built `loon`.
+//! End-to-end tests: the built `loon`, as a person or a program runs it, against scripted servers.
+
+#![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
+mod bash;
+mod demo;
+mod edits;
+mod headless;
+mod integrity;
+mod journal;
+mod permission;
+mod provider;
+mod scripts;
+mod tui;
+mod wires;

@@ -184,13 +184,14 @@ impl Screen {
     /// Blocks until the text of the screen is as wanted.
     pub fn wait_until(&self, what: &str, met: impl Fn(&str) -> bool) -> String {
         let found = self.wait_at_most(PATIENCE, &met);
-        found.unwrap_or_else(|| panic!("waited in vain for {what}:\n{}", self.contents()))
+        found.unwrap_or_else(|| panic!("waited in vain for {what}:\n{}", self.last_words()))
     }
 
-    /// Presses a key again and again until the screen is as wanted: some sheets ignore the first
-    /// keys after they appear, so that typing does not answer them.
+    /// Presses a key again and again, no faster than a person who waits for it to work, until the
+    /// screen is as wanted: sheets ignore keys right after they appear and right after each other,
+    /// so that typing does not answer them.
     pub fn press_until(&self, key: &str, what: &str, met: impl Fn(&str) -> bool) -> String {
-        const AGAIN: Duration = Duration::from_millis(150);
+        const AGAIN: Duration = Duration::from_millis(400);
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             self.press(key);
@@ -198,7 +199,7 @@ impl Screen {
                 return contents;
             }
         }
-        panic!("{key:?} does not lead to {what}:\n{}", self.contents());
+        panic!("{key:?} does not lead to {what}:\n{}", self.last_words());
     }
 
     fn wait_at_most(&self, most: Duration, met: impl Fn(&str) -> bool) -> Option<String> {
@@ -215,6 +216,13 @@ impl Screen {
             }
             view = self.shared.1.wait_timeout(view, left).unwrap().0;
         }
+    }
+
+    /// What the report of a failure shows: the screen, and the end of what was sent to it.
+    fn last_words(&self) -> String {
+        let raw = self.raw();
+        let end = String::from_utf8_lossy(&raw[raw.len().saturating_sub(400)..]).into_owned();
+        format!("{}\n{}", self.contents(), end.escape_debug())
     }
 
     /// Types what a key sends, or plain text.
@@ -257,7 +265,7 @@ impl Screen {
             let waited = self.shared.1.wait_timeout_while(view, PATIENCE, |view| !view.closed);
             !waited.unwrap().1.timed_out()
         };
-        assert!(closed, "loon does not end:\n{}", self.contents());
+        assert!(closed, "loon does not end:\n{}", self.last_words());
         self.child.wait().expect("an exit status").code()
     }
 }
