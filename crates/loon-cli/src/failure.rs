@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use loon_api::{ErrorCode, ErrorInfo};
+use loon_api::{ErrorCode, ErrorInfo, Outcome};
 
 /// An error at the outermost floor.
 #[derive(Debug)]
@@ -19,6 +19,11 @@ impl Failure {
         Self { error: ErrorInfo::new(ErrorCode::Invalid, message), exit: 2 }
     }
 
+    /// There is no work to do.
+    pub(crate) fn nothing_to_run(message: impl Into<String>) -> Self {
+        Self { error: ErrorInfo::new(ErrorCode::Invalid, message), exit: Outcome::Stopped.exit_code() }
+    }
+
     /// Something failed on the way.
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self { error: ErrorInfo::new(ErrorCode::Io, message), exit: 1 }
@@ -28,6 +33,20 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.error = self.error.hint(hint);
         self
+    }
+
+    /// What went wrong.
+    pub(crate) fn error(&self) -> &ErrorInfo {
+        &self.error
+    }
+
+    /// How a stream that ends with it ended.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.exit {
+            2 => Outcome::Usage,
+            3 => Outcome::Stopped,
+            _ => Outcome::Failed,
+        }
     }
 
     /// Says it and gives the exit status.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::StreamFinished;
-use loon_api::{AgentEvent, Command, Envelope};
+use loon_api::{AgentEvent, Clock as _, Command, Cost, Envelope, ExecutionId, Usage, VERSION};
 use loon_core::Runtime;
+use loon_kernel::SystemClock;
 use tokio::sync::mpsc;
 
 pub(crate) use self::output::Format;
@@ -37,6 +38,25 @@ pub(crate) struct Task {
     pub(crate) format: Format,
     /// Where the model's last message goes.
     pub(crate) last_message: Option<PathBuf>,
+}
+
+/// Prints the end of a stream that could not begin: a program that reads events gets its terminal
+/// event also then.
+pub(crate) fn print_end(failure: &Failure) -> Result<(), Failure> {
+    let outcome = failure.outcome();
+    let event = StreamFinished {
+        outcome,
+        exit_code: outcome.exit_code().into(),
+        error: Some(failure.error().clone()),
+        message: None,
+        usage: Usage::default(),
+        cost: Cost::default(),
+    };
+    let (exec, at) = (ExecutionId::generate(), SystemClock.now());
+    let end = Envelope { v: VERSION, seq: None, at, exec, turn: None, event: event.into() };
+    output::print(&end).map_err(|error| {
+        Failure::other(format!("Cannot write to standard output: {error}"))
+    })
 }
 
 /// Runs to the end of the stream. Gives the exit status.

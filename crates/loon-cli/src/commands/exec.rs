@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use loon_core::Runtime;
+use loon_core::{Dependencies, Runtime, SessionChoice};
 use serde_json::Value;
 
 use crate::args::{ExecArgs, InputFormat};
@@ -16,30 +16,62 @@ const MAX_PROMPT: u64 = 16 * 1024 * 1024;
 
 /// Runs one prompt without a screen.
 pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
-    let format = if args.json { Format::Json } else { Format::Text };
-    let commands_from_stdin = args.input == Some(InputFormat::Jsonl);
-    let prompt = prompt_of(args.prompt, commands_from_stdin)?;
-    let answer_schema = args.output_schema.as_deref().map(read_schema).transpose()?;
-    let setup = Setup::load(args.session.cwd.as_deref(), &args.session.overrides)?;
-    let choice = setup.choice(&args.session)?;
+    let json = args.json;
     let runtime = super::runtime()?;
+    let prepared = match runtime.block_on(prepare(args)) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            if json {
+                headless::print_end(&failure)?;
+            }
+            return Err(failure);
+        }
+    };
     let status = runtime.block_on(async {
-        let options = RunOptions {
-            session: &args.session,
-            max_steps: args.max_turns,
-            deadline: args.deadline,
-            unattended: !commands_from_stdin,
-            answer_schema,
-        };
-        let mut deps = setup.dependencies(options);
-        super::ensure_model(&mut deps).await;
-        let task =
-            Task { prompt, commands_from_stdin, format, last_message: args.output_last_message };
-        headless::drive(Runtime::start(deps, choice), task).await
+        headless::drive(Runtime::start(prepared.deps, prepared.choice), prepared.task).await
     });
     // A writer stuck on a pipe that nobody reads must not keep the process.
     runtime.shutdown_background();
     status
+}
+
+/// A run that can begin.
+struct Prepared {
+    deps: Dependencies,
+    choice: SessionChoice,
+    task: Task,
+}
+
+async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
+    let format = if args.json { Format::Json } else { Format::Text };
+    let commands_from_stdin = args.input == Some(InputFormat::Jsonl);
+    let setup = Setup::load(args.session.cwd.as_deref(), &args.session.overrides)?;
+    let choice = setup.choice(&args.session)?;
+    let answer_schema = args.output_schema.as_deref().map(read_schema).transpose()?;
+    let prompt = prompt_of(args.prompt, commands_from_stdin)?;
+    let mut deps = setup.dependencies(RunOptions {
+        session: &args.session,
+        max_steps: args.max_turns,
+        deadline: args.deadline,
+        unattended: !commands_from_stdin,
+        answer_schema,
+    });
+    super::ensure_model(&mut deps).await;
+    if choice == SessionChoice::New || deps.options.model.explicit {
+        check_model(&deps)?;
+    }
+    let task = Task { prompt, commands_from_stdin, format, last_message: args.output_last_message };
+    Ok(Prepared { deps, choice, task })
+}
+
+/// A model that is not there is a matter of settings, and told before a session begins.
+fn check_model(deps: &Dependencies) -> Result<(), Failure> {
+    let Some(name) = &deps.options.model.value else {
+        return Err(Failure::usage("No model is set up.").hint(
+            "Set session.model and a [providers.NAME] section, or run `loon doctor`.",
+        ));
+    };
+    deps.models.open(name).map(drop).map_err(Failure::from)
 }
 
 /// The prompt from the argument; from standard input only if there is none.
@@ -56,7 +88,7 @@ fn prompt_of(argument: Option<String>, commands: bool) -> Result<Option<String>,
         }
     };
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("The prompt is empty.").hint("loon exec \"what to do\""));
+        return Err(Failure::nothing_to_run("The prompt is empty.").hint("loon exec \"what to do\""));
     }
     Ok(Some(prompt))
 }

@@ -1,14 +1,19 @@
 //! The full screen.
 
 use std::io::IsTerminal as _;
+use std::time::Duration;
 
+use loon_api::Command;
 use loon_config::{ColorChoice, Settings};
 use loon_core::{Runtime, SessionChoice};
-use loon_tui::{ScreenOptions, Theme};
+use loon_tui::{Exit, ScreenOptions, Theme};
 
 use crate::args::{ScreenArgs, SessionArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say_error};
 use crate::wiring::{RunOptions, Setup};
+
+/// How long a session may take to end after its screen has gone.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// Opens the screen as the command line says.
 pub(super) fn run(args: ScreenArgs) -> Result<u8, Failure> {
@@ -40,17 +45,32 @@ pub(super) fn open(
     let runtime = super::runtime()?;
     let result = runtime.block_on(async {
         let mut deps = setup.dependencies(RunOptions::attended(args));
-        super::ensure_model(&mut deps).await;
-        let runtime = Runtime::start(deps, choice);
+        // The search for a local server must not keep the first picture waiting.
+        let ready = async move {
+            super::ensure_model(&mut deps).await;
+            deps
+        };
+        let runtime = Runtime::start_when_ready(ready, choice);
         if let Some(text) = prompt {
             // The channel is new and has room; a runtime that is gone tells so by its events.
-            let _ = runtime.commands.send(loon_api::Command::Prompt { text }).await;
+            let _ = runtime.commands.send(Command::Prompt { text }).await;
         }
-        loon_tui::run(options, runtime.commands, runtime.events).await
+        let commands = runtime.commands.clone();
+        let shown = loon_tui::run(options, runtime.commands, runtime.events).await;
+        // Whatever made the screen go, the programs that run for the session go with it.
+        let _ = commands.try_send(Command::Terminate);
+        drop(commands);
+        let _ = tokio::time::timeout(CLOSING, runtime.done).await;
+        shown
     });
     runtime.shutdown_background();
     match result {
-        Ok(_) => Ok(0),
+        Ok(exit) => {
+            if let Exit::Finished { error: Some(error), .. } = &exit {
+                say_error(error);
+            }
+            Ok(exit.exit_code())
+        }
         Err(error) => Err(Failure::other(error.to_string())),
     }
 }

@@ -75,6 +75,13 @@ impl Output {
     }
 }
 
+/// Prints one event as a line, at once.
+pub(super) fn print(event: &Envelope) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write_event(Format::Json, event, &mut out)?;
+    out.flush()
+}
+
 fn write_events(
     format: Format,
     mut events: mpsc::Receiver<Arc<Envelope>>,
