@@ -41,12 +41,12 @@ pub(crate) use sessions::find as find_session;
 
 /// Without a model in the settings, takes one that a server on this machine offers.
 async fn ensure_model(deps: &mut Dependencies) {
-    if deps.options.model.is_some() {
+    if deps.options.model.value.is_some() {
         return;
     }
     if let Some((models, name)) = SettingsModels::local().await {
         deps.models = Arc::new(models);
-        deps.options.model = Some(name);
+        deps.options.model.value = Some(name);
     }
 }
 

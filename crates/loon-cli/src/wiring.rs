@@ -11,7 +11,7 @@ use std::time::Duration;
 use loon_api::ExecutionId;
 use loon_config::trust::Trust;
 use loon_config::{Loaded, files};
-use loon_core::{Dependencies, Limits, SessionChoice, SessionOptions};
+use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions};
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
@@ -140,10 +140,14 @@ impl Setup {
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {
                 cwd: self.root.clone(),
-                model: args.model.clone().or_else(|| settings.session.model.clone()),
-                model_is_explicit: args.model.is_some(),
-                mode: args.mode.map_or(settings.session.mode, Into::into),
-                mode_is_explicit: args.mode.is_some(),
+                model: Given {
+                    value: args.model.clone().or_else(|| settings.session.model.clone()),
+                    explicit: args.model.is_some(),
+                },
+                mode: Given {
+                    value: args.mode.map_or(settings.session.mode, Into::into),
+                    explicit: args.mode.is_some(),
+                },
                 limits: Limits {
                     max_steps: run.max_steps.unwrap_or(settings.session.max_turns),
                     tool_timeout: Duration::from_secs(settings.session.tool_timeout_secs),
@@ -153,7 +157,10 @@ impl Setup {
                     max_tokens: settings.budget.max_tokens,
                     max_requests: settings.budget.max_requests,
                 },
-                deadline: run.deadline.or(settings.budget.deadline),
+                deadline: Given {
+                    value: run.deadline.or(settings.budget.deadline),
+                    explicit: run.deadline.is_some(),
+                },
                 unattended: run.unattended,
                 answer_schema: run.answer_schema,
                 remarks: self.remarks(),

@@ -55,28 +55,31 @@ pub struct Dependencies {
     pub options: SessionOptions,
 }
 
+/// A value and how firmly it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<T> {
+    /// The value.
+    pub value: T,
+    /// It was named for this run, not taken from the settings.
+    pub explicit: bool,
+}
+
 /// Values that hold for every session of a process.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Absolute folder to work in.
     pub cwd: PathBuf,
-    /// `provider/model` asked for by command line or settings; absent if none is set up. It wins
-    /// over what a resumed session used only if `model_is_explicit`.
-    pub model: Option<String>,
-    /// The model was named on the command line.
-    pub model_is_explicit: bool,
-    /// Mode asked for by command line or settings.
-    pub mode: Mode,
-    /// The mode was named on the command line.
-    pub mode_is_explicit: bool,
+    /// `provider/model`; absent if none is set up. From the settings, it gives way to what a resumed
+    /// session used.
+    pub model: Given<Option<String>>,
+    /// Permission mode. From the settings, it gives way to that of a resumed session.
+    pub mode: Given<Mode>,
     /// Limits of a turn.
     pub limits: Limits,
     /// Budget of the execution.
     pub budget: Budget,
-    /// Time at work the execution may take.
-    pub deadline: Option<Duration>,
-    /// The deadline was named on the command line, so it also holds for a resumed session.
-    pub deadline_is_explicit: bool,
+    /// Time at work the execution may take. From the settings, it holds for new sessions only.
+    pub deadline: Given<Option<Duration>>,
     /// Nobody is there to ask: what would ask is denied, visibly.
     pub unattended: bool,
     /// JSON Schema the last answer of a turn must match.

@@ -13,6 +13,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_steps: 200, tool_timeout: Duration::from_secs(600) }
+        Self { max_steps: 500, tool_timeout: Duration::from_mins(10) }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::conversation::Conversation;
-use crate::deps::Dependencies;
+use crate::deps::{Dependencies, Given};
 use crate::session::{Leave, Session, Summary};
 
 /// Events that may wait for a slow front end before the session waits too.
@@ -86,7 +86,7 @@ impl Runtime {
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);
         let done = tokio::spawn(async move {
             let server = Server { deps: deps.await, events: sender };
-            server.serve(choice, receiver).await
+            Box::pin(server.serve(choice, receiver)).await
         });
         Self { commands, events, done }
     }
@@ -147,7 +147,7 @@ impl Server {
                     kind: ExecutionKind::Session,
                     cwd: options.cwd.display().to_string(),
                     parent: None,
-                    deadline: options.deadline,
+                    deadline: options.deadline.value,
                 };
                 Execution::start(store, clock, start, self.events.clone()).await?
             }
@@ -157,7 +157,7 @@ impl Server {
                 };
                 let execution =
                     Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
-                if let (Some(deadline), true) = (options.deadline, options.deadline_is_explicit) {
+                if let Given { value: Some(deadline), explicit: true } = options.deadline {
                     execution.set_deadline(deadline).await?;
                 }
                 execution

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::conversation::Conversation;
-use crate::deps::Dependencies;
+use crate::deps::{Dependencies, Given};
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
 use crate::structured::AnswerSchema;
@@ -101,12 +101,9 @@ impl Session {
     ) -> Result<Self, ErrorInfo> {
         let options = &deps.options;
         let resumed = conversation.last_turn() > 0;
-        let mode = starting_mode(options.mode, options.mode_is_explicit, conversation.mode());
-        let model = if options.model_is_explicit {
-            options.model.clone()
-        } else {
-            conversation.model().map(str::to_owned).or_else(|| options.model.clone())
-        };
+        let mode = starting_mode(options.mode, conversation.mode());
+        let former = conversation.model().filter(|_| !options.model.explicit).map(str::to_owned);
+        let model = former.or_else(|| options.model.value.clone());
         let schema =
             options.answer_schema.as_ref().map(AnswerSchema::new).transpose().map_err(|error| {
                 ErrorInfo::new(ErrorCode::Invalid, format!("The output schema is wrong: {error}"))
@@ -210,7 +207,7 @@ impl Session {
             Command::Unqueue => self.unqueue().await?,
             Command::Interrupt => self.interrupt(),
             Command::Approve { approval, scope, rule } => {
-                self.approve(&approval, scope, rule).await
+                self.approve(&approval, scope, rule).await;
             }
             Command::Deny { approval, reason } => self.deny(&approval, reason).await,
             Command::SetMode { mode } => {
@@ -461,10 +458,10 @@ impl Session {
 
 /// The mode a session begins in. A resumed one keeps its own, except that `bypass` must be asked
 /// for again.
-fn starting_mode(wanted: Mode, explicit: bool, former: Option<Mode>) -> Mode {
+fn starting_mode(wanted: Given<Mode>, former: Option<Mode>) -> Mode {
     match former {
-        Some(former) if !explicit && former != Mode::Bypass => former,
-        _ => wanted,
+        Some(former) if !wanted.explicit && former != Mode::Bypass => former,
+        _ => wanted.value,
     }
 }
 

@@ -56,7 +56,7 @@ fn test(setup: &Setup, model: Option<String>) -> Result<u8, Failure> {
         super::ensure_model(&mut deps).await;
         deps.tools = Arc::new(|_| Ok(Vec::new()));
         deps.store = Arc::new(loon_kernel::MemoryStore::default());
-        let name = deps.options.model.clone().unwrap_or_else(|| "no model".to_owned());
+        let name = deps.options.model.value.clone().unwrap_or_else(|| "no model".to_owned());
         let begun = Instant::now();
         let mut session = Runtime::start(deps, SessionChoice::New);
         let text = "Answer with the single word: ready".to_owned();

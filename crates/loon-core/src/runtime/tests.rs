@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
-    Answer, AnswerPart, BoxFuture, ItemBody, ItemId, Message, Mode, ModelError, ModelErrorKind,
-    ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject, ToolCallStatus,
-    ToolClass, ToolSpec, TurnStatus,
+    Answer, AnswerPart, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
+    ModelErrorKind, ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject,
+    ToolCallStatus, ToolClass, ToolSpec, TurnStatus,
 };
 use loon_kernel::{
     Admitted, Budget, EffectContext, MemoryStore, Model, Pricing, Progress, SystemClock, Tool,
@@ -173,14 +173,11 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
         branch: Arc::new(|| None),
         options: SessionOptions {
             cwd: dir.path().to_path_buf(),
-            model: Some("lab/m".into()),
-            model_is_explicit: false,
-            mode: Mode::Bypass,
-            mode_is_explicit: true,
+            model: Given { value: Some("lab/m".into()), explicit: false },
+            mode: Given { value: Mode::Bypass, explicit: true },
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             budget: Budget::default(),
-            deadline: None,
-            deadline_is_explicit: false,
+            deadline: Given { value: None, explicit: false },
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),
@@ -263,8 +260,6 @@ fn statuses(events: &[Envelope]) -> Vec<(String, ToolCallStatus)> {
         })
         .collect()
 }
-
-use loon_api::Item;
 
 #[tokio::test]
 async fn reading_calls_run_beside_each_other_and_changing_ones_in_order() {
@@ -368,7 +363,7 @@ async fn steering_reaches_the_model_at_the_next_step() {
 #[tokio::test]
 async fn without_a_person_what_would_ask_is_denied_and_the_run_says_it_was_stopped() {
     let mut bench = bench([calls(vec![call("change", 1)]), say("I could not")]);
-    bench.deps.options.mode = Mode::Default;
+    bench.deps.options.mode.value = Mode::Default;
     let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
     assert!(bench.runs.lock().unwrap().is_empty());
     let nobody = events.iter().any(|event| {
@@ -384,7 +379,7 @@ async fn without_a_person_what_would_ask_is_denied_and_the_run_says_it_was_stopp
 async fn an_approval_lets_the_call_run_and_a_session_rule_covers_the_next() {
     let mut bench =
         bench([calls(vec![call("change", 1)]), calls(vec![call("change", 2)]), say("done")]);
-    bench.deps.options.mode = Mode::Default;
+    bench.deps.options.mode.value = Mode::Default;
     bench.deps.options.unattended = false;
     let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
     runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
@@ -417,7 +412,7 @@ async fn an_approval_lets_the_call_run_and_a_session_rule_covers_the_next() {
 #[tokio::test]
 async fn plan_mode_neither_offers_nor_runs_what_changes_something() {
     let mut bench = bench([calls(vec![call("change", 1)]), say("a plan")]);
-    bench.deps.options.mode = Mode::Plan;
+    bench.deps.options.mode.value = Mode::Plan;
     let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
     let offered: Vec<String> = bench.model.requests.lock().unwrap()[0]
         .tools
@@ -488,7 +483,7 @@ async fn a_broken_answer_is_dropped_and_asked_for_anew_once() {
     assert_eq!(items(&events).len(), 2);
     let dropped = events.iter().any(|event| matches!(event.event, AgentEvent::ItemDropped(_)));
     assert!(dropped);
-    let requests = once.model.requests.lock().unwrap();
+    let requests = once.model.requests.lock().unwrap().clone();
     assert_eq!(requests[0].messages, requests[1].messages);
 
     let twice = bench([Step::Break("Hel"), Step::Break("Hell"), say("Hello")]);
