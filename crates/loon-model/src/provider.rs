@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loon_api::{Answer, BoxFuture, ModelError, ModelInfo, ModelRequest};
+use loon_api::{Answer, BoxFuture, Effort, ModelError, ModelInfo, ModelRequest};
 use loon_kernel::port::{Admitted, EffectContext, Model};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
@@ -91,6 +91,8 @@ pub struct ModelOptions {
     pub context_tokens: Option<u64>,
     /// Most tokens of one answer; sent with requests that do not say.
     pub max_output_tokens: Option<u64>,
+    /// Reasoning effort; sent with requests that do not say.
+    pub effort: Option<Effort>,
 }
 
 /// Why a provider cannot be used as settings describe it.
@@ -183,6 +185,7 @@ impl Provider {
         ProvidedModel {
             provider: self.clone(),
             model: name.to_owned(),
+            effort: options.effort,
             info: ModelInfo {
                 name: format!("{}/{name}", self.inner.name),
                 context_tokens: options.context_tokens,
@@ -217,6 +220,7 @@ impl Provider {
 pub(crate) struct ProvidedModel {
     provider: Provider,
     model: String,
+    effort: Option<Effort>,
     info: ModelInfo,
 }
 
@@ -234,6 +238,7 @@ impl ProvidedModel {
                     model: self.model.clone(),
                     is_openai: *is_openai,
                     max_output_tokens: self.info.max_output_tokens,
+                    effort: self.effort,
                 };
                 let answer = exchange::ask(server, *format, &target, request, cx).await;
                 answer.map_err(|error| self.provider.masked(error))

@@ -1,7 +1,7 @@
 //! What the three wire formats share: whom a request is for, how a stream is decoded, and how the
 //! decoding fails.
 
-use loon_api::{Answer, ModelRequest, StopReason, Usage};
+use loon_api::{Answer, Effort, ModelRequest, StopReason, Usage};
 
 use crate::draft::Draft;
 use crate::provider::ProviderKind;
@@ -19,6 +19,8 @@ pub(crate) struct Target {
     pub(crate) is_openai: bool,
     /// Most tokens of one answer, for requests that do not say.
     pub(crate) max_output_tokens: Option<u64>,
+    /// Reasoning effort, for requests that do not say.
+    pub(crate) effort: Option<Effort>,
 }
 
 /// One of the wire formats over HTTP.

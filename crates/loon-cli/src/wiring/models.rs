@@ -115,6 +115,7 @@ impl Models for SettingsModels {
         let options = known.map_or_else(ModelOptions::default, |(_, settings)| ModelOptions {
             context_tokens: settings.context_tokens,
             max_output_tokens: settings.max_output_tokens,
+            effort: settings.effort,
         });
         Ok(found.provider.as_ref().map_err(Clone::clone)?.model(model, options))
     }

@@ -147,7 +147,8 @@ pub(crate) fn encode(
 /// room, and is at most half of a stated one.
 fn limits(request: &ModelRequest, target: &Target) -> (u64, Option<Budget>) {
     let stated = request.max_output_tokens.or(target.max_output_tokens);
-    let Some(effort) = request.effort.filter(|_| may_think(request, target)) else {
+    let effort = request.effort.or(target.effort).filter(|_| may_think(request, target));
+    let Some(effort) = effort else {
         return (stated.unwrap_or(DEFAULT_MAX_TOKENS), None);
     };
     let wanted = match effort {

@@ -130,7 +130,7 @@ pub(crate) fn encode(
         stream_options: StreamOptions { include_usage: true },
         max_tokens: limit.filter(|_| !target.is_openai),
         max_completion_tokens: limit.filter(|_| target.is_openai),
-        reasoning_effort: request.effort,
+        reasoning_effort: request.effort.or(target.effort),
         response_format: request.output_schema.as_ref().map(|schema| ResponseFormat {
             r#type: "json_schema",
             json_schema: JsonSchema { name: "answer", schema },

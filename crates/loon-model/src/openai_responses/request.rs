@@ -96,6 +96,7 @@ pub(crate) fn encode(
         max_output_tokens: request.max_output_tokens.or(target.max_output_tokens),
         reasoning: request
             .effort
+            .or(target.effort)
             .filter(|_| reasons)
             .map(|effort| Reasoning { effort, summary: "auto" }),
         text: request.output_schema.as_ref().map(|schema| TextOptions {

@@ -77,6 +77,30 @@ async fn each_kind_has_its_path_and_its_way_to_show_the_key() {
 }
 
 #[tokio::test]
+async fn what_settings_say_of_a_model_is_asked_in_the_words_of_each_kind() {
+    for (kind, words) in [
+        (ProviderKind::OpenaiChat, [r#""max_tokens":3000"#, r#""reasoning_effort":"low""#]),
+        (
+            ProviderKind::OpenaiResponses,
+            [r#""max_output_tokens":3000"#, r#""reasoning":{"effort":"low""#],
+        ),
+        (ProviderKind::Anthropic, [r#""max_tokens":3000"#, r#""budget_tokens":1500"#]),
+    ] {
+        let fake = Fake::start(vec![(reply("500 X", "", ""), Then::Close)]).await;
+        let options = ModelOptions {
+            context_tokens: None,
+            max_output_tokens: Some(3000),
+            effort: Some(Effort::Low),
+        };
+        let model = Provider::new(fake.config(kind)).unwrap().provided("coder", options);
+        let (cx, _told) = context();
+        model.ask(&request(vec![user("Hi")]), &cx).await.unwrap_err();
+        let body = fake.asked()[0].body.clone();
+        assert!(words.iter().all(|words| body.contains(words)), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_failure_carries_status_words_and_wait() {
     let body = r#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#;
     let fake = Fake::start(vec![(reply("429 X", "retry-after: 7\r\n", body), Then::Close)]).await;
@@ -231,7 +255,7 @@ async fn a_script_is_a_provider_like_any_other() {
     config.script = Some(ScriptSource::Text(r#"{"text": "Hi."}"#.into()));
     let provider = Provider::new(config.clone()).unwrap();
     assert_eq!(provider.list().await.unwrap(), []);
-    let options = ModelOptions { context_tokens: Some(1000), max_output_tokens: None };
+    let options = ModelOptions { context_tokens: Some(1000), ..ModelOptions::default() };
     let info = provider.model("demo", options).info().clone();
     assert_eq!((info.name.as_str(), info.context_tokens), ("script/demo", Some(1000)));
     assert_eq!(ask(config).await.unwrap().parts, [AnswerPart::Text("Hi.".into())]);

@@ -9,7 +9,13 @@ use crate::testing::{
 };
 
 fn target() -> Target {
-    Target { name: MODEL.into(), model: "coder".into(), is_openai: false, max_output_tokens: None }
+    Target {
+        name: MODEL.into(),
+        model: "coder".into(),
+        is_openai: false,
+        max_output_tokens: None,
+        effort: None,
+    }
 }
 
 fn body(request: &ModelRequest) -> Value {
@@ -60,6 +66,19 @@ fn the_thinking_budget_fits_the_answer() {
     assert_eq!(limits(Some(Effort::High), None), (8192 + 24_576, Some(24_576)));
     assert_eq!(limits(Some(Effort::High), Some(16_384)), (16_384, Some(8192)));
     assert_eq!(limits(Some(Effort::High), Some(2000)), (2000, None));
+}
+
+#[test]
+fn a_request_without_an_effort_takes_the_models() {
+    let budget = |effort, of_model| {
+        let mut request = request(vec![user("a")]);
+        request.effort = effort;
+        let target = Target { effort: of_model, ..target() };
+        let body: Value = serde_json::from_slice(&encode(&request, &target).unwrap()).unwrap();
+        body["thinking"]["budget_tokens"].as_u64()
+    };
+    assert_eq!(budget(None, Some(Effort::Medium)), Some(8192));
+    assert_eq!(budget(Some(Effort::Low), Some(Effort::Medium)), Some(2048));
 }
 
 #[test]

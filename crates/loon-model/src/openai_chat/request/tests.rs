@@ -9,7 +9,13 @@ use crate::testing::{
 };
 
 fn target(is_openai: bool) -> Target {
-    Target { name: MODEL.into(), model: "coder".into(), is_openai, max_output_tokens: None }
+    Target {
+        name: MODEL.into(),
+        model: "coder".into(),
+        is_openai,
+        max_output_tokens: None,
+        effort: None,
+    }
 }
 
 fn body(request: &ModelRequest, target: &Target) -> Value {
@@ -33,6 +39,15 @@ fn the_makers_server_gets_members_of_its_own() {
     assert_eq!(body["max_completion_tokens"], 64);
     assert_eq!(body["prompt_cache_key"], "session-1");
     assert!(body.get("max_tokens").is_none());
+}
+
+#[test]
+fn a_request_without_an_effort_takes_the_models() {
+    let target = Target { effort: Some(Effort::Medium), ..target(false) };
+    let mut request = request(vec![user("Hi")]);
+    assert_eq!(body(&request, &target)["reasoning_effort"], "medium");
+    request.effort = Some(Effort::Low);
+    assert_eq!(body(&request, &target)["reasoning_effort"], "low");
 }
 
 #[test]

@@ -8,7 +8,13 @@ use crate::testing::{
 };
 
 fn target(model: &str, is_openai: bool) -> Target {
-    Target { name: MODEL.into(), model: model.into(), is_openai, max_output_tokens: None }
+    Target {
+        name: MODEL.into(),
+        model: model.into(),
+        is_openai,
+        max_output_tokens: None,
+        effort: None,
+    }
 }
 
 fn body(request: &ModelRequest, target: &Target) -> Value {
@@ -35,6 +41,17 @@ fn older_models_hear_nothing_of_reasoning() {
     let local = body(&request, &target("gpt-4.1-mini", false));
     assert_eq!(local["include"], json!(["reasoning.encrypted_content"]));
     assert_eq!(local["reasoning"], json!({"effort": "low", "summary": "auto"}));
+}
+
+#[test]
+fn a_request_without_an_effort_takes_the_models() {
+    let target = Target { effort: Some(Effort::High), ..target("coder", false) };
+    let mut request = request(vec![user("Hi")]);
+    assert_eq!(body(&request, &target)["reasoning"]["effort"], "high");
+    request.effort = Some(Effort::Low);
+    assert_eq!(body(&request, &target)["reasoning"]["effort"], "low");
+    let old = Target { model: "gpt-4.1".into(), is_openai: true, ..target };
+    assert!(body(&request, &old).get("reasoning").is_none());
 }
 
 #[test]
