@@ -147,6 +147,13 @@ impl Approvals {
         }
     }
 
+    /// Keeps the detail from being scrolled beyond its end.
+    pub(crate) fn limit_scroll(&mut self, most: usize) {
+        if let Some(sheet) = self.sheets.get_mut(self.current) {
+            sheet.scrolled = sheet.scrolled.min(most);
+        }
+    }
+
     /// Text pasted into the field that is being written, if one is.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(sheet) = self.sheets.get_mut(self.current)

@@ -152,7 +152,8 @@ impl Composer {
         text
     }
 
-    fn keep(&mut self, text: &str) {
+    /// Puts a prompt into history.
+    pub(crate) fn keep(&mut self, text: &str) {
         if !text.trim().is_empty() && self.history.last().is_none_or(|last| last != text) {
             self.history.push(text.to_owned());
             if self.history.len() > HISTORY_LIMIT {

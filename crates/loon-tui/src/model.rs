@@ -129,6 +129,10 @@ impl Model {
         {
             popup.page = page;
         }
+        if self.approvals.shown().is_some_and(|sheet| sheet.scrolled > 0) {
+            let most = crate::view::approval_scroll_limit(self);
+            self.approvals.limit_scroll(most);
+        }
         let page = self.page();
         let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));
         let mut actions: Vec<Action> = self

@@ -16,6 +16,11 @@ use crate::slash;
 
 pub(crate) use self::popup::page as popup_page;
 
+/// Rows of an approval's detail that can be above the view.
+pub(crate) fn approval_scroll_limit(model: &Model) -> usize {
+    approval::scroll_limit(model)
+}
+
 /// Rows that waiting prompts and suggestions may take.
 const ABOVE_ROWS: usize = 5;
 

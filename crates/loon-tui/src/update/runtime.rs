@@ -18,6 +18,11 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
             model.session = Session::opened(&opened.session);
             model.opened = true;
             model.approvals.clear();
+            for item in &opened.session.items {
+                if let ItemBody::UserMessage { text, .. } = &item.body {
+                    model.composer.keep(text);
+                }
+            }
             model.transcript.open(&opened.session.items, opened.session.more, now);
         }
         AgentEvent::HistoryPage(page) => model.transcript.prepend(&page.items, page.more, now),

@@ -82,6 +82,14 @@ fn labelled(name: &str, text: &str, label: usize, width: usize, lines: &mut Vec<
     }
 }
 
+/// Rows of the detail that can be above the view.
+pub(super) fn scroll_limit(model: &Model) -> usize {
+    let Some(sheet) = model.approvals.shown() else { return 0 };
+    let inside = model.places.bottom.height.saturating_sub(2);
+    let room = usize::from(inside.saturating_sub(choice_rows(sheet))).max(1);
+    detail(model, sheet, inner_width(model)).len().saturating_sub(room)
+}
+
 pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let model = canvas.model;
     let sheet = model.approvals.shown()?;
@@ -96,7 +104,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let choices = choice_rows(sheet).min(inner.height);
     let lines = detail(model, sheet, usize::from(width));
     let room = usize::from(inner.height - choices);
-    let first = sheet.scrolled.min(lines.len().saturating_sub(room.max(1)));
+    let first = sheet.scrolled;
     let below = lines.len().saturating_sub(first + room);
     for (y, line) in (inner.y..).zip(lines.iter().skip(first).take(room)) {
         canvas.put(x, y, width, line);

@@ -248,6 +248,37 @@ fn an_approval_at_30x10_keeps_command_and_choices() {
 }
 
 #[test]
+fn a_long_command_scrolls_to_its_end_and_no_further() {
+    let mut screen = Screen::new(60, 20);
+    screen.ask();
+    let long: Vec<String> = (0..100).map(|at| format!("echo {at}")).collect();
+    let approval = Approval {
+        id: ApprovalId::new("a2"),
+        item: ItemId::call(1, 0, 3),
+        tool: "bash".to_owned(),
+        arguments: serde_json::Value::Null,
+        detail: long.join("\n"),
+        reasons: Vec::new(),
+        cwd: String::new(),
+        always: None,
+    };
+    screen.tell(loon_api::event::ApprovalResolved {
+        approval: ApprovalId::new("a1"),
+        decision: loon_api::event::Decision::Denied,
+        reason: None,
+        rule: None,
+    });
+    screen.tell(ApprovalRequested { approval });
+    assert!(screen.shown().contains("echo 0"));
+    screen.model.approvals.scroll(1_000);
+    assert!(screen.shown().contains("echo 99"));
+    screen.model.approvals.scroll(-1);
+    screen.shown();
+    assert!(screen.shown().contains("echo 98"));
+    assert!(screen.shown().contains("y  once"));
+}
+
+#[test]
 fn the_palette_at_100x30() {
     let mut screen = Screen::new(100, 30);
     screen.work();
