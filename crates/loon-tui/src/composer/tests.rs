@@ -1,3 +1,5 @@
+//! Editing: words, history, pastes and where the cursor stands.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Markdown: what shows for which text, and that pieces lay out as the whole.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The painter against a terminal emulator.
+
 use proptest::prelude::*;
 use ratatui::style::Style;
 

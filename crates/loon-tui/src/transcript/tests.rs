@@ -1,3 +1,5 @@
+//! The transcript: what is in view, what is kept, and what each state says.
+
 use loon_api::event::DeltaKind;
 use loon_api::{CallId, ItemBody, ToolResult};
 
