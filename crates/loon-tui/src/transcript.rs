@@ -174,7 +174,7 @@ pub(crate) struct Transcript {
     next_local: u64,
     /// Top row in view; absent while the end is followed.
     top: Option<(Key, usize)>,
-    /// After a change of width: the top row, and how many letters stand before it in its entry.
+    /// After a change of width: the top row, and how many signs stand before it in its entry.
     kept: Option<(usize, usize)>,
     view: Vec<Row>,
     height: usize,

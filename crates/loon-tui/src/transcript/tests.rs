@@ -105,6 +105,25 @@ fn another_width_keeps_the_words_at_the_top() {
 }
 
 #[test]
+fn another_width_keeps_a_line_without_letters_at_the_top() {
+    let text = format!("{}\n\n```\nfn a() {{\n}}\n```\n\n{}", words(30), words(200));
+    let mut transcript = Transcript::default();
+    transcript.open(&[answer(1, &text)], false, 0);
+    transcript.layout(&page(80), 6);
+    transcript.scroll_to_start(&page(80));
+    let mut rows = 0;
+    while shown(&transcript)[0] != "  }" {
+        transcript.scroll(&page(80), 1);
+        rows += 1;
+        assert!(rows < 20, "the line is not there");
+    }
+    for columns in [40, 80] {
+        transcript.layout(&page(columns), 6);
+        assert_eq!(shown(&transcript)[0], "  }");
+    }
+}
+
+#[test]
 fn only_what_is_near_the_view_is_laid_out() {
     let mut transcript = filled(400);
     transcript.layout(&page(80), 20);

@@ -204,15 +204,13 @@ impl Transcript {
         let Some(old) = entry.laid.take() else { return };
         let passed: usize = match self.kept {
             Some((row, passed)) if row == place.row => passed,
-            _ => {
-                (0..place.row.saturating_sub(gap)).filter_map(|at| old.line(at)).map(letters).sum()
-            }
+            _ => (0..place.row.saturating_sub(gap)).filter_map(|at| old.line(at)).map(signs).sum(),
         };
         let new = cell::lay(entry, page);
         let mut seen = 0;
         let mut row = 0;
         while row + 1 < new.height {
-            seen += new.line(row).map_or(0, letters);
+            seen += new.line(row).map_or(0, signs);
             if seen > passed {
                 break;
             }
@@ -244,10 +242,9 @@ impl Transcript {
     }
 }
 
-/// Letters and digits of a line: what does not depend on where lines are broken.
-fn letters(line: &crate::line::Line) -> usize {
-    line.spans
-        .iter()
-        .map(|span| span.text.as_str().chars().filter(|c| c.is_alphanumeric()).count())
-        .sum()
+/// Signs of a line that do not depend on where lines are broken: no blanks, and none of the lines
+/// that stand beside each row of a quote or table.
+fn signs(line: &crate::line::Line) -> usize {
+    let counts = |c: &char| !c.is_whitespace() && !matches!(c, '│' | '─' | '┼');
+    line.spans.iter().map(|span| span.text.as_str().chars().filter(counts).count()).sum()
 }
