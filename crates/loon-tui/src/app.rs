@@ -222,7 +222,9 @@ impl App {
         let frame = self.dirty.then(|| self.drawn + FRAME);
         let closing =
             self.model.closing.map(|since| self.began + Duration::from_millis(since) + CLOSING);
-        let second = self.model.session.turn.map(|turn| {
+        // While a person is asked, no time is shown that could move on.
+        let turn = self.model.session.turn.filter(|_| self.model.approvals.is_empty());
+        let second = turn.map(|turn| {
             let running = self.ticked.max(turn.since).saturating_sub(turn.since);
             self.began + Duration::from_millis(turn.since + running / 1000 * 1000 + 1000)
         });
