@@ -87,6 +87,11 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
                 None => break None,
             },
             asked = signals.next() => driver.obey(asked).await,
+            () = driver.output.broken() => {
+                // Nobody reads any more: stop the work, keep the session.
+                driver.output.give_up();
+                driver.send(Command::Terminate).await;
+            }
             line = next_command(&mut input) => match line {
                 Some(Ok(command)) => driver.forward(command).await,
                 Some(Err(problem)) => say_error(&problem),
@@ -148,10 +153,7 @@ impl Driver {
             }
             _ => None,
         };
-        if !self.output.write(event).await {
-            // Nobody reads any more: stop the work, keep the session.
-            self.send(Command::Terminate).await;
-        }
+        self.output.write(event).await;
         if finished.is_none() {
             self.close_if_idle().await;
         }

@@ -54,14 +54,28 @@ impl Output {
         Self { events: Some(sender), writer }
     }
 
-    /// Hands one event over. False, once, when writing has failed; later events are dropped.
-    pub(super) async fn write(&mut self, event: Arc<Envelope>) -> bool {
-        let Some(events) = &self.events else { return true };
-        let taken = events.send(event).await.is_ok();
-        if !taken {
-            self.events = None;
+    /// Hands one event over; drops it if writing has failed, as [`Output::broken`] tells.
+    pub(super) async fn write(&mut self, event: Arc<Envelope>) {
+        if let Some(events) = &self.events {
+            let _ = events.send(event).await;
         }
-        taken
+    }
+
+    /// Completes when writing has failed, also while there is nothing to write. Never completes
+    /// again after [`Output::give_up`].
+    pub(super) fn broken(&self) -> impl Future<Output = ()> + use<> {
+        let events = self.events.clone();
+        async move {
+            match events {
+                Some(events) => events.closed().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Drops all later events.
+    pub(super) fn give_up(&mut self) {
+        self.events = None;
     }
 
     /// Waits for the last event to be written, but not longer than `limit`.
