@@ -197,9 +197,13 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 
 #[test]
 fn a_reader_that_leaves_ends_the_run_quietly_and_keeps_the_session() {
-    let server = ModelServer::queue([text("first").stall()]);
+    let latch = Latch::new();
+    let server = ModelServer::queue([text("first").hold(&latch).text("more").stall()]);
     let (home, repo) = chat_setup(&server);
-    let finished = Loon::exec(&home, repo.path(), ["go"]).reader_leaves_after(1).run();
+    let mut running = Loon::exec(&home, repo.path(), ["go"]).reader_leaves_after(1).start();
+    running.wait_output_closed();
+    latch.release();
+    let finished = running.finish();
     assert_eq!((finished.code, finished.signal), (Some(141), None), "{}", finished.stderr);
     assert_eq!(finished.stderr, "");
     let verified = Loon::new(&home, repo.path()).args(["sessions", "verify", "--all"]).run();

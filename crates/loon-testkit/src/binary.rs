@@ -1,7 +1,8 @@
 //! Where the built `loon` is.
 //!
 //! A test of one package cannot depend on the binary of another, so the first test that wants it
-//! asks Cargo for it, with the profile the test itself was built with. Cargo holds no lock while
+//! asks Cargo for it, with the profile and the features the test itself was built with: those of the
+//! whole workspace. Cargo holds no lock while
 //! tests run, and has nothing to do when the binary is fresh. `LOON_BIN` names a binary to take
 //! instead.
 
@@ -22,7 +23,7 @@ fn build() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["build", "--package", "loon", "--bin", "loon", "--profile", profile()])
+        .args(["build", "--workspace", "--bin", "loon", "--profile", profile()])
         .args(["--message-format", "json-render-diagnostics"])
         .output()
         .expect("Cargo");

@@ -201,6 +201,17 @@ impl Running {
         self.stdin = None;
     }
 
+    /// Reads everything up to the end of standard output, or until the reader has left it.
+    pub fn wait_output_closed(&mut self) {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => panic!("loon does not end:\n{}", self.said()),
+            }
+        }
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         kill(self.pid, signal).expect("a living process");
@@ -208,15 +219,7 @@ impl Running {
 
     /// Reads everything up to the end of the process. Its input, if open, stays open.
     pub fn finish(mut self) -> Finished {
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => self.seen.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    panic!("loon does not end:\n{}", self.said())
-                }
-            }
-        }
+        self.wait_output_closed();
         let status = self.exit.recv_timeout(PATIENCE);
         let Ok(status) = status else { panic!("loon does not end:\n{}", self.said()) };
         self.ended = true;
