@@ -89,9 +89,12 @@ pub(crate) fn plain(words: &[Word]) -> Option<Vec<Word>> {
         return None;
     }
     let short = without_global_options(words);
-    let arguments = short.get(2..).unwrap_or_default();
     let dynamic = |word: &Word| matches!(word.kind, WordKind::Dynamic { .. });
-    if arguments.iter().any(dynamic) || has_option(arguments, &NAMES_PROGRAM) {
+    if short.iter().skip(1).any(dynamic) {
+        return None;
+    }
+    let arguments = short.get(2..).unwrap_or_default();
+    if has_option(arguments, &NAMES_PROGRAM) {
         return None;
     }
     let helper = |word: &Word| word.text().is_some_and(names_helper);

@@ -163,6 +163,19 @@ fn every_simple_command_of_a_line_is_judged() {
             "git status <<'E'\n$(rm v)\nE\n",
         ],
     );
+    // A word that is known only later can be an option that names a program.
+    all(
+        &policy,
+        Mode::Default,
+        &[Ask],
+        &[
+            "git $X",
+            "git \"$X\" status",
+            "X='-c alias.z=!./h z'; git $X",
+            "git {-c,alias.z=!./h} z",
+            "git *",
+        ],
+    );
 }
 
 #[test]
@@ -780,7 +793,7 @@ fn a_whole_tool_is_decided_and_its_parts_still_named() {
     assert!(
         matches!(&judgement.parts[1].reason, Reason::Rule { origin, .. } if origin.line == Some(3))
     );
-    assert_eq!(judgement.reasons(), ["rm v: deny rule  bash \"rm\"  .loon/config.toml:3"]);
+    assert_eq!(judgement.reasons(), ["rm v: deny rule  bash \"rm\"  .loon/config.toml:3."]);
 }
 
 /// Pieces that lines are made of, joined at random.
