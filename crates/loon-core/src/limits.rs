@@ -10,9 +10,3 @@ pub struct Limits {
     /// Most time of a tool call that sets no timeout of its own.
     pub tool_timeout: Duration,
 }
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_steps: 500, tool_timeout: Duration::from_mins(10) }
-    }
-}
