@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolSpec};
 use loon_kernel::{Authority, AuthorityRequest, Verdict};
-use loon_permission::{Judgement, Policy, Request};
+use loon_permission::{Policy, Request};
 
 /// Decides by rules and mode. Shared by the gate, which asks, and the session's owner, which
 /// changes the mode and keeps "always" decisions.
@@ -66,21 +66,12 @@ impl Authority for PermissionAuthority {
         match judgement.effect {
             RuleEffect::Allow => Verdict::Allow,
             RuleEffect::Ask => Verdict::Ask {
-                reasons: reasons(&judgement),
+                reasons: judgement.reasons(),
                 always: policy.always(&request, &resolve_existing),
             },
-            RuleEffect::Deny => Verdict::Deny { reasons: reasons(&judgement) },
+            RuleEffect::Deny => Verdict::Deny { reasons: judgement.reasons() },
         }
     }
-}
-
-/// The parts that made the decision, each with its reason and place.
-fn reasons(judgement: &Judgement) -> Vec<String> {
-    let deciding = judgement.parts.iter().filter(|part| part.effect == judgement.effect);
-    let mut reasons: Vec<String> =
-        deciding.map(|part| format!("{}: {}.", part.about, part.reason)).collect();
-    reasons.dedup();
-    reasons
 }
 
 /// Follows the links of the part of a path that exists; the rest stays as written.

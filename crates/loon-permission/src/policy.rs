@@ -201,10 +201,13 @@ impl Policy {
 }
 
 impl Judgement {
-    /// One sentence for each part that is not allowed: what it is, and why.
+    /// One sentence for each part that made the decision: what it is, and why.
     pub fn reasons(&self) -> Vec<String> {
-        let strict = self.parts.iter().filter(|part| part.effect > RuleEffect::Allow);
-        strict.map(|part| format!("{}: {}", part.about, part.reason)).collect()
+        let deciding = self.parts.iter().filter(|part| part.effect == self.effect);
+        let mut reasons: Vec<String> =
+            deciding.map(|part| format!("{}: {}.", part.about, part.reason)).collect();
+        reasons.dedup();
+        reasons
     }
 }
 
