@@ -1,7 +1,7 @@
 //! Asking a human: the desk where requests wait for the front end's decision.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loon_api::event::Decision;
 use loon_api::{Approval, ApprovalId, BoxFuture};
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 /// each other, answers from the owner task.
 #[derive(Debug, Default)]
 pub struct ApprovalDesk {
-    waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<ApprovalAnswer>>>,
+    waiting: Mutex<Waiting>,
     unattended: bool,
 }
 
@@ -29,27 +29,46 @@ impl ApprovalDesk {
         self.take(id).is_some_and(|sender| sender.send(answer).is_ok())
     }
 
+    /// True while a request waits for its answer.
+    pub fn waits(&self, id: &ApprovalId) -> bool {
+        self.waiting().contains_key(id)
+    }
+
     fn take(&self, id: &ApprovalId) -> Option<oneshot::Sender<ApprovalAnswer>> {
-        self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(id)
+        self.waiting().remove(id)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Waiting = HashMap<ApprovalId, oneshot::Sender<ApprovalAnswer>>;
+
+/// Takes a request off the desk when nobody waits for its answer any more.
+struct Request<'a> {
+    desk: &'a ApprovalDesk,
+    id: &'a ApprovalId,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.desk.take(self.id);
     }
 }
 
 impl Approver for ApprovalDesk {
     fn ask<'a>(&'a self, approval: &'a Approval) -> BoxFuture<'a, ApprovalAnswer> {
+        let without_words = |decision| ApprovalAnswer { decision, reason: None, rule: None };
         if self.unattended {
-            let answer =
-                ApprovalAnswer { decision: Decision::NobodyToAsk, reason: None, rule: None };
-            return Box::pin(std::future::ready(answer));
+            return Box::pin(std::future::ready(without_words(Decision::NobodyToAsk)));
         }
         let (sender, receiver) = oneshot::channel();
-        self.waiting
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .insert(approval.id.clone(), sender);
+        self.waiting().insert(approval.id.clone(), sender);
+        let request = Request { desk: self, id: &approval.id };
         Box::pin(async move {
-            let withdrawn =
-                ApprovalAnswer { decision: Decision::Withdrawn, reason: None, rule: None };
-            receiver.await.unwrap_or(withdrawn)
+            let _request = request;
+            receiver.await.unwrap_or_else(|_| without_words(Decision::Withdrawn))
         })
     }
 }

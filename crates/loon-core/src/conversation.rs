@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use loon_api::{
-    AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, Item, ItemBody, ItemId,
-    Message, Mode, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, Usage, UserPart,
+    AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, EffectKey, Item, ItemBody,
+    ItemId, Message, Mode, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, Usage, UserPart,
 };
 
 /// Everything a session knows of its past.
@@ -250,12 +250,20 @@ fn assistant_part(body: &ItemBody) -> Option<AssistantPart> {
 fn result_of(call: &ToolCallItem) -> ToolResult {
     match (&call.result, call.status) {
         (Some(result), _) => result.clone(),
-        (None, ToolCallStatus::Unknown) => ToolResult::error(
-            "The process ended while this call was running. Whether it took effect is unknown; \
-             check before you repeat it.",
-        ),
+        (None, ToolCallStatus::Unknown) => ToolResult::error(UNKNOWN_OUTCOME),
         (None, _) => ToolResult::error("This call was not made."),
     }
+}
+
+/// What the model reads of a call that was cut off with its process.
+pub(crate) const UNKNOWN_OUTCOME: &str = "The process ended while this call was running. Whether \
+                                          it took effect is unknown; check before you repeat it.";
+
+/// The effect that a call's item stands for (`3.0.c2` is `t3/s0/c2`).
+pub(crate) fn effect_of(id: &ItemId) -> Option<EffectKey> {
+    let (turn, rest) = id.as_str().split_once('.')?;
+    let (step, index) = rest.split_once(".c")?;
+    Some(EffectKey::call(turn.parse().ok()?, step.parse().ok()?, index.parse().ok()?))
 }
 
 /// The `turn.step` part of an item's id, for items that belong to an answer.

@@ -1,5 +1,6 @@
 //! The runtime: one session after another, commands in, one stream of events out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loon_api::event::{Notice, NoticeLevel, StreamFinished};
@@ -97,6 +98,48 @@ struct Server {
     events: mpsc::Sender<Arc<Envelope>>,
 }
 
+/// A session that can be served.
+struct OpenSession {
+    execution: Execution,
+    conversation: Conversation,
+    /// What a person should know of its journal.
+    remarks: Vec<String>,
+}
+
+/// Records that this version does not know.
+#[derive(Default)]
+struct Foreign {
+    records: u64,
+    kinds: BTreeSet<String>,
+}
+
+impl Foreign {
+    fn look_at(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Unknown { kind } = event {
+            self.records += 1;
+            self.kinds.insert(kind.clone());
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let kinds: Vec<&str> = self.kinds.iter().map(String::as_str).collect();
+        (self.records > 0).then(|| {
+            format!(
+                "This version of Loom does not know some records of the session and passes over \
+                 them: {} of type {}.",
+                self.records,
+                kinds.join(", ")
+            )
+        })
+    }
+}
+
+fn torn_remark(bytes: u64) -> String {
+    format!(
+        "A crash left a record of the session unfinished; its {bytes} bytes were moved aside."
+    )
+}
+
 impl Server {
     async fn serve(
         self,
@@ -105,7 +148,7 @@ impl Server {
     ) -> Outcome {
         let mut current: Option<ExecutionId> = None;
         loop {
-            let (execution, conversation) = match self.open(choice).await {
+            let opened = match self.open(choice).await {
                 Ok(opened) => opened,
                 Err(error) => match current.take() {
                     // Asked for from inside a session: say so and go back to it.
@@ -117,9 +160,11 @@ impl Server {
                     None => return self.fail(None, error.info()).await,
                 },
             };
-            let exec = execution.recorder().exec();
+            let exec = opened.execution.exec();
             current = Some(exec);
-            let session = Session::new(self.deps.clone(), execution, conversation, commands);
+            let mut deps = self.deps.clone();
+            deps.options.remarks.extend(opened.remarks);
+            let session = Session::new(deps, opened.execution, opened.conversation, commands);
             let served = match session {
                 Ok(session) => session.serve().await,
                 Err(error) => return self.fail(current, error).await,
@@ -135,8 +180,9 @@ impl Server {
         }
     }
 
-    async fn open(&self, choice: SessionChoice) -> Result<(Execution, Conversation), RuntimeError> {
+    async fn open(&self, choice: SessionChoice) -> Result<OpenSession, RuntimeError> {
         let mut conversation = Conversation::default();
+        let mut foreign = Foreign::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);
         let options = &self.deps.options;
@@ -154,6 +200,7 @@ impl Server {
             SessionChoice::Resume(exec) => {
                 let mut fold = |envelope: &Envelope| {
                     conversation.apply(envelope.turn, &envelope.event);
+                    foreign.look_at(&envelope.event);
                 };
                 let execution =
                     Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
@@ -163,7 +210,9 @@ impl Server {
                 execution
             }
         };
-        Ok((execution, conversation))
+        let torn = execution.repaired_bytes().map(torn_remark);
+        let remarks = torn.into_iter().chain(foreign.remark()).collect();
+        Ok(OpenSession { execution, conversation, remarks })
     }
 
     async fn finish(&self, exec: ExecutionId, leave: &Leave, summary: Summary) -> Outcome {

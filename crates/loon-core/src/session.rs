@@ -10,9 +10,8 @@ use loon_api::event::{
     SessionsListed,
 };
 use loon_api::{
-    AgentEvent, ApprovalId, Command, Cost, EffectKey, ErrorCode, ErrorInfo, ExecutionId, Item,
-    ItemBody, ItemId, Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber,
-    TurnStatus, Usage,
+    AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, ItemId,
+    Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus, Usage,
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
@@ -22,7 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
 use crate::deps::{Dependencies, Given};
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
@@ -292,6 +291,10 @@ impl Session {
         scope: ApprovalScope,
         rule: Option<PermissionRule>,
     ) {
+        // A late or invented answer must not leave a rule behind.
+        if !self.desk.waits(approval) {
+            return self.warn_of_no_request(approval).await;
+        }
         if let Some(rule) = &rule
             && scope != ApprovalScope::Once
         {
@@ -318,9 +321,13 @@ impl Session {
 
     async fn settle(&mut self, approval: &ApprovalId, answer: ApprovalAnswer) {
         if !self.desk.answer(approval, answer) {
-            let message = format!("Nothing waits for approval {approval}.");
-            self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
+            self.warn_of_no_request(approval).await;
         }
+    }
+
+    async fn warn_of_no_request(&self, approval: &ApprovalId) {
+        let message = format!("Nothing waits for approval {approval}.");
+        self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
     }
 
     async fn set_model(&mut self, model: String) -> Result<(), RuntimeError> {
@@ -370,7 +377,7 @@ impl Session {
         let state = self.execution.state();
         for mut item in self.conversation.unfinished_calls() {
             let turn = item.turn;
-            let begun = effect_of(&item)
+            let begun = effect_of(&item.id)
                 .and_then(|key| state.effects.get(&key))
                 .is_some_and(|effect| effect.started.is_some());
             if let ItemBody::ToolCall(call) = &mut item.body {
@@ -472,13 +479,4 @@ fn last_message(conversation: &Conversation) -> Option<String> {
     })
 }
 
-/// The effect that a call's item stands for (`3.0.c2` is `t3/s0/c2`).
-fn effect_of(item: &Item) -> Option<EffectKey> {
-    let (step, index) = item.id.as_str().rsplit_once(".c")?;
-    let (_, step) = step.split_once('.')?;
-    Some(EffectKey::call(item.turn, step.parse().ok()?, index.parse().ok()?))
-}
-
-const UNKNOWN_OUTCOME: &str = "The process ended while this call was running. Whether it took \
-                               effect is unknown; check before you repeat it.";
 const NEVER_BEGUN: &str = "The process ended before this call began; it was not made.";

@@ -53,7 +53,7 @@ pub fn find_session(
 }
 
 /// The folder that a session's first record names; nothing for other kinds of execution.
-fn folder_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<String> {
+pub fn folder_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<String> {
     match store.read(exec).ok()?.next()?.ok()?.event {
         AgentEvent::ExecutionStarted(started) if started.kind == ExecutionKind::Session => {
             Some(started.cwd)

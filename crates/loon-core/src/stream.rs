@@ -8,11 +8,10 @@ use loon_api::{
 use loon_kernel::{Follow, Progress, Recorder};
 use serde_json::Value;
 
+use crate::estimate::TextSize;
+
 /// Least time between two readings of the meter, in milliseconds.
 const METER_INTERVAL_MS: i64 = 250;
-
-/// Bytes of text that make about one token.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// Follows one streamed answer.
 pub(crate) struct AnswerStream {
@@ -22,7 +21,7 @@ pub(crate) struct AnswerStream {
     model: String,
     sent: At,
     metered: At,
-    bytes: u64,
+    size: TextSize,
     open: Option<Segment>,
     started: Vec<ItemId>,
     texts: Vec<String>,
@@ -52,7 +51,7 @@ impl AnswerStream {
             model,
             sent,
             metered: sent,
-            bytes: 0,
+            size: TextSize::default(),
             open: None,
             started: Vec::new(),
             texts: Vec::new(),
@@ -106,14 +105,14 @@ impl AnswerStream {
         let now = self.recorder.clock().now();
         if now.unix_ms() - self.metered.unix_ms() >= METER_INTERVAL_MS {
             self.metered = now;
-            self.meter(self.bytes.div_ceil(BYTES_PER_TOKEN), now, true).await;
+            self.meter(self.size.tokens(), now, true).await;
         }
     }
 
     /// The last reading: the provider's count if it gave one.
     pub(crate) async fn finish_meter(&self, output_tokens: Option<u64>, now: At) {
-        let estimate = self.bytes.div_ceil(BYTES_PER_TOKEN);
-        self.meter(output_tokens.unwrap_or(estimate), now, output_tokens.is_none()).await;
+        let tokens = output_tokens.unwrap_or_else(|| self.size.tokens());
+        self.meter(tokens, now, output_tokens.is_none()).await;
     }
 
     /// Takes back begun items that the answer did not bring.
@@ -149,7 +148,7 @@ impl AnswerStream {
     }
 
     async fn delta(&mut self, item: ItemId, of: DeltaKind, text: String) {
-        self.bytes += text.len() as u64;
+        self.size.add(&text);
         self.recorder.pass(Some(self.turn), ItemDelta { item, of, text }).await;
     }
 

@@ -14,7 +14,8 @@ use loon_api::{
 use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, ToolEffect};
 use tokio_util::sync::CancellationToken;
 
-use crate::estimate::estimate_tokens;
+use crate::conversation::effect_of;
+use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::prompt::{PromptParts, system_text};
 use crate::runtime::RuntimeError;
@@ -343,10 +344,10 @@ impl Session {
                 }
             }
             let turn = self.running()?;
-            let (number, step, cancel) = (turn.number, turn.steps - 1, turn.cancel.clone());
+            let (number, cancel) = (turn.number, turn.cancel.clone());
             let effects: Vec<_> = batch
                 .into_iter()
-                .map(|item| self.call_effect(number, step, item, cancel.clone()))
+                .map(|item| self.call_effect(number, item, cancel.clone()))
                 .collect();
             let done = self.attend(futures_util::future::join_all(effects)).await?;
             for item in done {
@@ -365,24 +366,16 @@ impl Session {
     fn call_effect(
         &self,
         turn: TurnNumber,
-        step: u32,
         item: Item,
         cancel: CancellationToken,
     ) -> impl Future<Output = Item> + use<> {
         let gate = Arc::clone(&self.gate);
         let recorder = self.recorder.clone();
         let cwd = self.deps.options.cwd.display().to_string();
-        let index = call_index(&item.id);
+        let key = effect_of(&item.id).unwrap_or_else(|| EffectKey::new(item.id.as_str()));
         async move {
             let mut output = OutputStream { recorder, turn, item: item.id.clone() };
-            let effect = ToolEffect {
-                turn,
-                key: EffectKey::call(turn, step, index),
-                item,
-                cwd,
-                follow: &mut output,
-                cancel,
-            };
+            let effect = ToolEffect { turn, key, item, cwd, follow: &mut output, cancel };
             gate.tool(effect).await
         }
     }
@@ -456,7 +449,8 @@ impl Session {
         model: &Arc<dyn Model>,
     ) -> Result<(), RuntimeError> {
         let number = self.running()?.number;
-        let tokens = estimate_tokens(request).max(self.conversation.request_tokens().unwrap_or(0));
+        let tokens =
+            estimate::request(request).max(self.conversation.request_tokens().unwrap_or(0));
         let estimated = ContextEstimated { tokens, capacity: model.info().context_tokens };
         self.recorder.pass(Some(number), estimated).await;
         Ok(())
@@ -537,9 +531,4 @@ fn words_of(items: &[Item]) -> String {
         })
         .collect();
     texts.join("\n\n")
-}
-
-/// The index in a call's item id (`3.0.c2` -> 2).
-pub(crate) fn call_index(id: &ItemId) -> u32 {
-    id.as_str().rsplit_once(".c").and_then(|(_, index)| index.parse().ok()).unwrap_or(0)
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use loon_api::command::ApprovalScope;
 use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
-    Answer, AnswerPart, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
+    Answer, AnswerPart, ApprovalId, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
     ModelErrorKind, ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject,
     ToolCallStatus, ToolClass, ToolSpec, TurnStatus,
 };
@@ -388,17 +389,7 @@ async fn an_approval_lets_the_call_run_and_a_session_rule_covers_the_next() {
         match &event.event {
             AgentEvent::ApprovalRequested(requested) => {
                 asked += 1;
-                let rule = PermissionRule {
-                    tool: "change".into(),
-                    path_prefix: None,
-                    command_prefix: None,
-                    host: None,
-                };
-                let approve = Command::Approve {
-                    approval: requested.approval.id.clone(),
-                    scope: loon_api::command::ApprovalScope::Session,
-                    rule: Some(rule),
-                };
+                let approve = approve_for_session(requested.approval.id.clone());
                 runtime.commands.send(approve).await.unwrap();
             }
             AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
@@ -407,6 +398,38 @@ async fn an_approval_lets_the_call_run_and_a_session_rule_covers_the_next() {
     }
     assert_eq!(asked, 1);
     assert_eq!(*bench.runs.lock().unwrap(), ["change1", "change2"]);
+}
+
+fn approve_for_session(approval: ApprovalId) -> Command {
+    let rule = PermissionRule {
+        tool: "change".into(),
+        path_prefix: None,
+        command_prefix: None,
+        host: None,
+    };
+    Command::Approve { approval, scope: ApprovalScope::Session, rule: Some(rule) }
+}
+
+#[tokio::test]
+async fn an_answer_to_no_question_leaves_no_rule() {
+    let mut bench = bench([calls(vec![call("change", 1)]), say("done")]);
+    bench.deps.options.mode.value = Mode::Default;
+    bench.deps.options.unattended = false;
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    let invented = approve_for_session(ApprovalId::new("t1/s0/c0"));
+    runtime.commands.send(invented).await.unwrap();
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::ApprovalRequested(requested) => {
+                let approval = requested.approval.id.clone();
+                runtime.commands.send(Command::Deny { approval, reason: None }).await.unwrap();
+            }
+            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
+            _ => {}
+        }
+    }
+    assert!(bench.runs.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
