@@ -67,9 +67,10 @@ fn a_torn_last_line_is_moved_aside_before_the_next_record() {
             torn.extend_from_slice(b"\n\n");
         }
         session.set(&torn);
-        for _ in 0..2 {
+        for told in [true, false] {
             let resumed = session.resume();
             assert_eq!(resumed.terminal()["outcome"], "completed", "tail {at}: {}", resumed.text());
+            assert_eq!(resumed.text().contains("moved aside"), told, "tail {at}");
         }
         let records = session.home.records(&session.exec);
         let numbers: Vec<u64> =
@@ -118,7 +119,9 @@ fn records_of_a_newer_version_stay_and_are_passed_over() {
 
     assert_eq!(session.sessions("verify").code, Some(0), "{}", session.sessions("verify").stderr);
     for _ in 0..2 {
-        assert_eq!(session.resume().terminal()["outcome"], "completed");
+        let resumed = session.resume();
+        assert_eq!(resumed.terminal()["outcome"], "completed");
+        assert_eq!(resumed.text().matches("1 of type hologram.shown").count(), 1);
     }
     let kept = String::from_utf8(session.bytes()).expect("text");
     assert_eq!(kept.matches(&line).count(), 1);

@@ -135,9 +135,7 @@ impl Foreign {
 }
 
 fn torn_remark(bytes: u64) -> String {
-    format!(
-        "A crash left a record of the session unfinished; its {bytes} bytes were moved aside."
-    )
+    format!("A crash left a record of the session unfinished; its {bytes} bytes were moved aside.")
 }
 
 impl Server {

@@ -44,6 +44,7 @@ pub struct Execution {
     recorder: Recorder,
     store: Arc<dyn JournalStore>,
     in_flight: Arc<watch::Sender<usize>>,
+    repaired_bytes: Option<u64>,
 }
 
 impl Execution {
@@ -65,7 +66,7 @@ impl Execution {
             loon: env!("CARGO_PKG_VERSION").to_owned(),
         };
         recorder.record(None, started).await?;
-        Ok(Self::new(recorder, store))
+        Ok(Self::new(recorder, store, None))
     }
 
     /// Opens an execution again. `each` sees every old record in order. Effects that were begun and
@@ -105,11 +106,11 @@ impl Execution {
         records.extend(unknown(&state));
         let recorder = Recorder::new(exec, clock, events, opened.writer, state);
         recorder.record_each(records).await?;
-        Ok(Self::new(recorder, store))
+        Ok(Self::new(recorder, store, opened.repaired_bytes))
     }
 
-    fn new(recorder: Recorder, store: Arc<dyn JournalStore>) -> Self {
-        Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)) }
+    fn new(recorder: Recorder, store: Arc<dyn JournalStore>, repaired_bytes: Option<u64>) -> Self {
+        Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)), repaired_bytes }
     }
 
     /// Gives the execution a new deadline: so much time at work from now on.
@@ -122,6 +123,11 @@ impl Execution {
     /// Its id.
     pub fn exec(&self) -> ExecutionId {
         self.recorder.exec()
+    }
+
+    /// Bytes of a torn last line that were moved to a side file when it was opened.
+    pub fn repaired_bytes(&self) -> Option<u64> {
+        self.repaired_bytes
     }
 
     /// Makes its records.
