@@ -30,7 +30,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), idle: Duration::from_mins(2) }
+        Self { connect: Duration::from_secs(10), idle: Duration::from_mins(5) }
     }
 }
 

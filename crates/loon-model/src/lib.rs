@@ -1,4 +1,4 @@
-//! Model wire formats, streams, catalog and token estimates. Does not know what a tool means.
+//! Model wire formats, streams, catalog and prices. Does not know what a tool means.
 //!
 //! A [`Provider`] is a server with a key, or a script; [`Provider::model`] gives the
 //! [`Model`](loon_kernel::port::Model) that the gate runs. Bytes of an answer go through three
@@ -10,7 +10,6 @@ mod anthropic;
 pub mod catalog;
 mod draft;
 mod error;
-pub mod estimate;
 mod exchange;
 mod history;
 mod http;
