@@ -85,6 +85,10 @@ fn help_and_version_are_on_standard_output_and_survive_a_closed_reader() {
     let gone =
         Loon::new(&bench.home, bench.repo.path()).args(["--help"]).reader_leaves_after(0).run();
     assert!(!gone.stderr.contains("panicked"), "{}", gone.stderr);
+    let full =
+        Loon::new(&bench.home, bench.repo.path()).args(["--help"]).redirect(">/dev/full").run();
+    assert_eq!(full.code, Some(1));
+    assert!(full.stderr.contains("standard output"), "{}", full.stderr);
 }
 
 #[test]

@@ -9,24 +9,32 @@ mod paths;
 mod signals;
 mod wiring;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use crate::args::Cli;
+use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Clap prints help and version to stdout and complaints to stderr; a reader that is
-            // gone is no error.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return told(&error),
     };
     match commands::run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(),
+    }
+}
+
+/// Prints what clap has to say: help and version to stdout, complaints to stderr. A reader that is
+/// gone is no error, nor is a closed stderr.
+fn told(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
+            Failure::other(format!("Cannot write to standard output: {unwritten}")).report()
+        }
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
     }
 }
