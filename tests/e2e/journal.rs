@@ -73,7 +73,9 @@ fn kill_once(seed: u64, wire: Wire) {
         }
     }
     let verify = || Loon::new(&home, repo.path()).args(["sessions", "verify", exec]).run();
-    assert_eq!(verify().code, Some(0), "seed {seed}: {}", verify().stderr);
+    let verified = verify();
+    let told = verified.text() + &verified.stderr;
+    assert_eq!(verified.code, Some(0), "seed {seed}: {told}");
 
     let resumed =
         Loon::exec(&home, repo.path(), ["--resume", exec, "--mode", "bypass", "go on"]).run();
