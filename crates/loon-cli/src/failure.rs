@@ -21,7 +21,10 @@ impl Failure {
 
     /// There is no work to do.
     pub(crate) fn nothing_to_run(message: impl Into<String>) -> Self {
-        Self { error: ErrorInfo::new(ErrorCode::Invalid, message), exit: Outcome::Stopped.exit_code() }
+        Self {
+            error: ErrorInfo::new(ErrorCode::Invalid, message),
+            exit: Outcome::Stopped.exit_code(),
+        }
     }
 
     /// Something failed on the way.

@@ -54,9 +54,8 @@ pub(crate) fn print_end(failure: &Failure) -> Result<(), Failure> {
     };
     let (exec, at) = (ExecutionId::generate(), SystemClock.now());
     let end = Envelope { v: VERSION, seq: None, at, exec, turn: None, event: event.into() };
-    output::print(&end).map_err(|error| {
-        Failure::other(format!("Cannot write to standard output: {error}"))
-    })
+    output::print(&end)
+        .map_err(|error| Failure::other(format!("Cannot write to standard output: {error}")))
 }
 
 /// Runs to the end of the stream. Gives the exit status.

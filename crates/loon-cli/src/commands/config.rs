@@ -7,7 +7,7 @@ use loon_config::Layer;
 use loon_config::{edit, files};
 
 use crate::args::ConfigCommand;
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 use crate::wiring::Setup;
 
 /// Runs one of them.
@@ -27,8 +27,8 @@ pub(super) fn run(command: &ConfigCommand) -> Result<u8, Failure> {
 fn get(key: &str) -> Result<u8, Failure> {
     let setup = Setup::load(None, &[])?;
     match setup.loaded.get(key).map_err(|error| Failure::from(error.info()))? {
-        Some(serde_json::Value::String(text)) => super::print(&format!("{}\n", plain(&text))),
-        Some(value) => super::print(&format!("{}\n", plain(&value.to_string()))),
+        Some(serde_json::Value::String(text)) => super::print(&format!("{text}\n")),
+        Some(value) => super::print(&format!("{value}\n")),
         None => super::print("unset\n"),
     }
 }
@@ -49,7 +49,7 @@ fn list() -> Result<u8, Failure> {
     let mut text = String::new();
     for entry in setup.loaded.entries() {
         let value = entry.value.map_or_else(|| "unset".to_owned(), |value| value.to_string());
-        let _ = writeln!(text, "{} = {}  ({})", entry.key, plain(&value), entry.origin);
+        let _ = writeln!(text, "{} = {value}  ({})", entry.key, entry.origin);
     }
     for ignored in &setup.loaded.untrusted {
         let _ = writeln!(text, "{ignored}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loon_config::ProviderKind;
 
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 use crate::wiring::{SettingsModels, Setup};
 
 struct Report {
@@ -16,17 +16,17 @@ struct Report {
 
 impl Report {
     fn good(&mut self, what: &str, detail: &str) {
-        let _ = writeln!(self.text, "ok    {what:<12} {}", plain(detail));
+        let _ = writeln!(self.text, "ok    {what:<12} {detail}");
     }
 
     fn note(&mut self, what: &str, detail: &str) {
-        let _ = writeln!(self.text, "note  {what:<12} {}", plain(detail));
+        let _ = writeln!(self.text, "note  {what:<12} {detail}");
     }
 
     fn bad(&mut self, what: &str, detail: &str, fix: &str) {
         self.problems += 1;
-        let _ = writeln!(self.text, "FAIL  {what:<12} {}", plain(detail));
-        let _ = writeln!(self.text, "      {:<12} {}", "", plain(fix));
+        let _ = writeln!(self.text, "FAIL  {what:<12} {detail}");
+        let _ = writeln!(self.text, "      {:<12} {fix}", "");
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use loon_core::{Models as _, Runtime, SessionChoice};
 
 use crate::args::{ModelsCommand, SessionArgs};
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 use crate::wiring::{RunOptions, SettingsModels, Setup};
 
 /// Runs one of them.
@@ -23,7 +23,7 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
     let models = SettingsModels::new(&setup.loaded.settings, &setup.root);
     let mut text = String::new();
     for name in models.names() {
-        let _ = writeln!(text, "{}  (settings)", plain(&name));
+        let _ = writeln!(text, "{name}  (settings)");
     }
     if !offline {
         let offered = super::runtime()?.block_on(models.ask_servers());
@@ -31,12 +31,11 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
             match answer {
                 Ok(remote) => {
                     for model in remote {
-                        let _ =
-                            writeln!(text, "{}/{}  (server)", plain(&provider), plain(&model.id));
+                        let _ = writeln!(text, "{provider}/{}  (server)", model.id);
                     }
                 }
                 Err(error) => {
-                    let _ = writeln!(text, "{}: {}", plain(&provider), plain(&error.message));
+                    let _ = writeln!(text, "{provider}: {}", error.message);
                 }
             }
         }
@@ -80,10 +79,9 @@ fn test(setup: &Setup, model: Option<String>) -> Result<u8, Failure> {
                     let tokens = finished.usage.output_tokens;
                     let tokens = tokens.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
                     return super::print(&format!(
-                        "{} answers: {}\nfirst words after {first} ms, whole after {whole} ms, \
+                        "{name} answers: {}\nfirst words after {first} ms, whole after {whole} ms, \
                          {tokens} output tokens\n",
-                        plain(&name),
-                        plain(answer.trim()),
+                        answer.trim(),
                     ));
                 }
                 _ => {}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use loon_core::sessions::list_sessions;
 use loon_kernel::FileStore;
 
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 
 /// Prints the sessions of this folder, or all.
 pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failure> {
@@ -25,11 +25,12 @@ pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failur
         let folder = if all { format!("  {}", session.cwd) } else { String::new() };
         let _ = writeln!(
             text,
-            "{}  {}  {:>3} turns  {}{folder}{live}",
+            "{}  {}  {:>3} {:<5}  {}{folder}{live}",
             session.exec,
             updated.get(..16).unwrap_or(&updated).replace('T', " "),
             session.turns,
-            plain(&session.title),
+            if session.turns == 1 { "turn" } else { "turns" },
+            session.title,
         );
     }
     if sessions.is_empty() && !json {

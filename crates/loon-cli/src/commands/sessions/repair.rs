@@ -1,5 +1,7 @@
 //! `loon sessions repair`.
 
+use std::fmt::Write as _;
+
 use loon_api::ExecutionId;
 use loon_kernel::{FileStore, JournalStore as _, Repaired, StoreError};
 
@@ -25,14 +27,14 @@ pub(super) fn run(store: &FileStore, exec: ExecutionId) -> Result<u8, Failure> {
 fn describe(repaired: &Repaired) -> String {
     let mut text = String::new();
     if let (Some(bytes), Some(file)) = (repaired.moved_bytes, &repaired.moved_to) {
-        text.push_str(&format!("Moved {bytes} torn bytes to {}.\n", file.display()));
+        let _ = writeln!(text, "Moved {bytes} torn bytes to {}.", file.display());
     }
     if repaired.closed_line {
         text.push_str("Closed the last line, which was whole but for its end.\n");
     }
     if repaired.missing_records > 0 {
         let missing = repaired.missing_records;
-        text.push_str(&format!("{missing} records that had been made durable are missing.\n"));
+        let _ = writeln!(text, "{missing} records that had been made durable are missing.");
     }
     if text.is_empty() {
         text.push_str("There was nothing to mend.\n");

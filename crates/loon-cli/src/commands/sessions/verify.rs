@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use loon_api::ExecutionId;
 use loon_kernel::{FileStore, JournalStore as _, Verified};
 
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 
 /// Checks one session. Exit status 1 if its journal is damaged.
 pub(super) fn one(store: &FileStore, exec: ExecutionId) -> Result<u8, Failure> {
@@ -28,7 +28,7 @@ pub(super) fn all(store: &FileStore) -> Result<u8, Failure> {
             }
             Err(error) => {
                 damaged += 1;
-                let _ = writeln!(text, "{exec}  {}", plain(&error.to_string()));
+                let _ = writeln!(text, "{exec}  {error}");
             }
         }
     }
@@ -48,9 +48,7 @@ fn line(exec: ExecutionId, verified: &Verified) -> String {
             };
             format!(
                 "{exec}  damaged at line {}: {}; {} records before it are intact; {advice}\n",
-                damage.line,
-                plain(&damage.reason),
-                verified.records,
+                damage.line, damage.reason, verified.records,
             )
         }
     }
