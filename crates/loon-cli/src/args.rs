@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loon_api::Mode;
+use loon_config::parse_period;
 
 /// Loom, a coding agent for the terminal.
 ///
@@ -33,7 +34,7 @@ pub(crate) struct SessionArgs {
     /// Continue the newest session of this folder.
     #[arg(long = "continue", short = 'c', conflicts_with = "resume")]
     pub(crate) continue_newest: bool,
-    /// Continue the session with this id, or the beginning of one.
+    /// Continue the session with this id, or the beginning of one, in its own folder.
     #[arg(long, short = 'r', value_name = "ID")]
     pub(crate) resume: Option<String>,
     /// Model to use, as provider/model.
@@ -120,7 +121,7 @@ pub(crate) enum Commands {
 /// reader of standard output went away.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The prompt, or `-` to read it from standard input.
+    /// The prompt. With `-` or none it is read from standard input, which is not read otherwise.
     pub(crate) prompt: Option<String>,
     /// Print events, one JSON object a line.
     #[arg(long)]
@@ -131,7 +132,7 @@ pub(crate) struct ExecArgs {
     /// Most model requests of the turn.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Most time the run may take, for example 90s, 10m, 2h.
+    /// Most time the run may take, for example 90s, 10m, 1h30m; a bare number is seconds.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Option<Duration>,
     /// Write the model's last message to this file.
@@ -272,20 +273,10 @@ pub(crate) struct TrustArgs {
     pub(crate) revoke: bool,
 }
 
-/// Reads `90s`, `10m`, `2h`, `500ms` or a bare number of seconds.
+/// Reads a span of time as settings write it, or a bare number of seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 =
-        number.parse().map_err(|_| format!("'{text}' is no time; write 90s or 10m"))?;
-    let ms = match unit {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(format!("'{unit}' is no unit of time; use ms, s, m or h")),
-    };
-    number.checked_mul(ms).map(Duration::from_millis).ok_or_else(|| format!("{text} is too long"))
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { parse_period(&format!("{text}s")) } else { parse_period(text) }
 }
 
 #[cfg(test)]
@@ -302,7 +293,7 @@ mod tests {
     fn times_have_units_and_bare_numbers_are_seconds() {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
-        assert!(duration("soon").is_err() && duration("5d").is_err());
+        assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
+        assert!(duration("soon").is_err() && duration("0").is_err() && duration("").is_err());
     }
 }

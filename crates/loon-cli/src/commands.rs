@@ -17,8 +17,8 @@ use std::sync::Arc;
 use loon_core::Dependencies;
 
 use crate::args::{Cli, Commands};
-use crate::failure::Failure;
-use crate::wiring::SettingsModels;
+use crate::failure::{Failure, plain};
+use crate::wiring::LocalModel;
 
 /// Runs what the command line asks for. Gives the exit status.
 pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
@@ -44,9 +44,9 @@ async fn ensure_model(deps: &mut Dependencies) {
     if deps.options.model.value.is_some() {
         return;
     }
-    if let Some((models, name)) = SettingsModels::local().await {
-        deps.models = Arc::new(models);
-        deps.options.model.value = Some(name);
+    if let Some(local) = LocalModel::find(&deps.models).await {
+        deps.options.model.value = Some(local.name().to_owned());
+        deps.models = Arc::new(local);
     }
 }
 
@@ -60,12 +60,12 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::other(format!("Cannot start threads: {error}")))
 }
 
-/// Writes text for a person to standard output. A reader that is gone ends the command quietly with
-/// status 141.
+/// Writes text to standard output, without control characters from outside. A reader that is gone
+/// ends the command quietly with status 141.
 fn print(text: &str) -> Result<u8, Failure> {
     use std::io::Write as _;
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(plain(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(0),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(141),
         Err(error) => Err(Failure::other(format!("Cannot write to standard output: {error}"))),

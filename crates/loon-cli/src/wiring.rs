@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::ExecutionId;
 use loon_config::trust::Trust;
 use loon_config::{Loaded, files};
-use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions};
+use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
 
-pub(crate) use self::models::{DEMO_MODEL, SettingsModels};
+pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
 use crate::args::SessionArgs;
 use crate::commands;
@@ -71,6 +70,21 @@ impl Setup {
         Ok(Self { paths, root, files, trusted, loaded })
     }
 
+    /// The session that the command line chooses, with the settings of its folder. A session named
+    /// by its id goes on in its own folder unless another one is given.
+    pub(crate) fn for_session(args: &SessionArgs) -> Result<(Self, SessionChoice), Failure> {
+        let Some(id) = &args.resume else {
+            let setup = Self::load(args.cwd.as_deref(), &args.overrides)?;
+            let choice = if args.continue_newest { setup.newest()? } else { SessionChoice::New };
+            return Ok((setup, choice));
+        };
+        let store = FileStore::new(Paths::from_environment()?.data);
+        let exec = commands::find_session(&store, id)?;
+        let own = sessions::folder_of(&store, exec).map(PathBuf::from);
+        let setup = Self::load(args.cwd.as_deref().or(own.as_deref()), &args.overrides)?;
+        Ok((setup, SessionChoice::Resume(exec)))
+    }
+
     /// What a person should know of the settings: what has no effect, what is unknown.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let warnings = self.loaded.warnings.iter().map(|warning| plain(&warning.to_string()));
@@ -90,17 +104,10 @@ impl Setup {
         FileStore::new(self.paths.data.clone())
     }
 
-    /// The session that the command line chooses.
-    pub(crate) fn choice(&self, args: &SessionArgs) -> Result<SessionChoice, Failure> {
-        let store = self.store();
-        if let Some(id) = &args.resume {
-            return commands::find_session(&store, id).map(SessionChoice::Resume);
-        }
-        if !args.continue_newest {
-            return Ok(SessionChoice::New);
-        }
+    /// The newest session of the folder.
+    fn newest(&self) -> Result<SessionChoice, Failure> {
         let cwd = self.root.display().to_string();
-        let newest = loon_core::sessions::newest_session(&store, &cwd)
+        let newest = sessions::newest_session(&self.store(), &cwd)
             .map_err(|error| Failure::from(error.info()))?;
         newest.map(SessionChoice::Resume).ok_or_else(|| {
             Failure::usage(format!("There is no session of {cwd} to continue."))
@@ -188,9 +195,4 @@ impl<'a> RunOptions<'a> {
     pub(crate) fn attended(session: &'a SessionArgs) -> Self {
         Self { session, max_steps: None, deadline: None, unattended: false, answer_schema: None }
     }
-}
-
-/// The folder of an execution's pre-images.
-pub(crate) fn snapshots(store: &FileStore, exec: ExecutionId) -> PathBuf {
-    store.dir(exec).join("snapshots")
 }

@@ -45,8 +45,7 @@ struct Prepared {
 async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
     let format = if args.json { Format::Json } else { Format::Text };
     let commands_from_stdin = args.input == Some(InputFormat::Jsonl);
-    let setup = Setup::load(args.session.cwd.as_deref(), &args.session.overrides)?;
-    let choice = setup.choice(&args.session)?;
+    let (setup, choice) = Setup::for_session(&args.session)?;
     let answer_schema = args.output_schema.as_deref().map(read_schema).transpose()?;
     let prompt = prompt_of(args.prompt, commands_from_stdin)?;
     let mut deps = setup.dependencies(RunOptions {
@@ -67,9 +66,8 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
 /// A model that is not there is a matter of settings, and told before a session begins.
 fn check_model(deps: &Dependencies) -> Result<(), Failure> {
     let Some(name) = &deps.options.model.value else {
-        return Err(Failure::usage("No model is set up.").hint(
-            "Set session.model and a [providers.NAME] section, or run `loon doctor`.",
-        ));
+        return Err(Failure::usage("No model is set up.")
+            .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`."));
     };
     deps.models.open(name).map(drop).map_err(Failure::from)
 }
@@ -81,14 +79,22 @@ fn prompt_of(argument: Option<String>, commands: bool) -> Result<Option<String>,
         _ if commands => return Ok(None),
         _ => {
             let mut bytes = Vec::new();
-            std::io::stdin().lock().take(MAX_PROMPT).read_to_end(&mut bytes).map_err(|error| {
-                Failure::usage(format!("Cannot read the prompt from standard input: {error}"))
-            })?;
+            std::io::stdin().lock().take(MAX_PROMPT + 1).read_to_end(&mut bytes).map_err(
+                |error| {
+                    Failure::usage(format!("Cannot read the prompt from standard input: {error}"))
+                },
+            )?;
+            if bytes.len() as u64 > MAX_PROMPT {
+                let message = format!("The prompt is longer than {MAX_PROMPT} bytes.");
+                return Err(Failure::usage(message).hint("Name a file in the prompt instead."));
+            }
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
     if prompt.trim().is_empty() {
-        return Err(Failure::nothing_to_run("The prompt is empty.").hint("loon exec \"what to do\""));
+        return Err(
+            Failure::nothing_to_run("The prompt is empty.").hint("loon exec \"what to do\"")
+        );
     }
     Ok(Some(prompt))
 }

@@ -17,16 +17,14 @@ const CLOSING: Duration = Duration::from_secs(2);
 
 /// Opens the screen as the command line says.
 pub(super) fn run(args: ScreenArgs) -> Result<u8, Failure> {
-    let setup = Setup::load(args.session.cwd.as_deref(), &args.session.overrides)?;
-    let choice = setup.choice(&args.session)?;
+    let (setup, choice) = Setup::for_session(&args.session)?;
     open(&setup, &args.session, choice, args.prompt)
 }
 
-/// Opens the screen on one session, in the folder the session works in.
+/// Opens the screen on one session.
 pub(super) fn resume(id: &str) -> Result<u8, Failure> {
     let args = SessionArgs { resume: Some(id.to_owned()), ..SessionArgs::default() };
-    let setup = Setup::load(None, &[])?;
-    let choice = setup.choice(&args)?;
+    let (setup, choice) = Setup::for_session(&args)?;
     open(&setup, &args, choice, None)
 }
 

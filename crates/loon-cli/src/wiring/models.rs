@@ -50,27 +50,6 @@ impl SettingsModels {
         Self { providers }
     }
 
-    /// A model that a server on this machine offers, with its name.
-    pub(crate) async fn local() -> Option<(Self, String)> {
-        let server = detect_local().await.into_iter().find(|server| !server.models.is_empty())?;
-        let model = &server.models[0];
-        let mut config = ProviderConfig::new(server.name, loon_model::ProviderKind::OpenaiChat);
-        config.base_url = Some(server.base_url.clone());
-        let known = ModelSettings {
-            context_tokens: model.context_tokens,
-            max_output_tokens: model.max_output_tokens,
-            ..ModelSettings::default()
-        };
-        let provider = NamedProvider {
-            name: server.name.to_owned(),
-            provider: Provider::new(config)
-                .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
-            models: vec![(model.id.clone(), known)],
-        };
-        let name = format!("{}/{}", server.name, model.id);
-        Some((Self { providers: vec![provider, demo()] }, name))
-    }
-
     /// What the settings say of prices.
     pub(crate) fn prices(&self) -> PriceTable {
         let mut table = PriceTable::default();
@@ -127,6 +106,57 @@ impl Models for SettingsModels {
                 provider.models.iter().map(move |(model, _)| format!("{}/{model}", provider.name))
             })
             .collect()
+    }
+}
+
+/// A model that a server on this machine offers, beside those of the settings.
+pub(crate) struct LocalModel {
+    name: String,
+    local: SettingsModels,
+    others: Arc<dyn Models>,
+}
+
+impl LocalModel {
+    /// Looks for a server. Gives nothing if none offers a model.
+    pub(crate) async fn find(others: &Arc<dyn Models>) -> Option<Self> {
+        let server = detect_local().await.into_iter().find(|server| !server.models.is_empty())?;
+        let model = &server.models[0];
+        let mut config = ProviderConfig::new(server.name, loon_model::ProviderKind::OpenaiChat);
+        config.base_url = Some(server.base_url.clone());
+        let known = ModelSettings {
+            context_tokens: model.context_tokens,
+            max_output_tokens: model.max_output_tokens,
+            ..ModelSettings::default()
+        };
+        let provider = NamedProvider {
+            name: server.name.to_owned(),
+            provider: Provider::new(config)
+                .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
+            models: vec![(model.id.clone(), known)],
+        };
+        Some(Self {
+            name: format!("{}/{}", server.name, model.id),
+            local: SettingsModels { providers: vec![provider] },
+            others: Arc::clone(others),
+        })
+    }
+
+    /// Its name, as `provider/model`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Models for LocalModel {
+    /// What the settings say goes first, should they use the same name.
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+        self.others.open(name).or_else(|error| self.local.open(name).map_err(|_| error))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names = self.others.names();
+        names.extend(self.local.names());
+        names
     }
 }
 

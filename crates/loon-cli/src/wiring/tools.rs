@@ -18,7 +18,7 @@ pub(super) fn factory(
 ) -> Arc<ToolFactory> {
     let spawner = Spawner::new(secrets);
     Arc::new(move |exec| {
-        let snapshots = super::snapshots(&store, exec);
+        let snapshots = store.dir(exec).join("snapshots");
         let workspace = Workspace::new(&root, snapshots).map_err(|error| {
             let message = format!("Cannot work in {}: {error}", root.display());
             ErrorInfo::new(ErrorCode::Io, message)
