@@ -9,6 +9,11 @@ use std::time::Duration;
 use loon_api::{At, BoxFuture, Clock};
 use tokio::sync::Notify;
 
+/// A span of time as records carry it.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The clock of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;

@@ -14,6 +14,7 @@ use loon_api::{
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
 use crate::recorder::Recorder;
@@ -62,7 +63,7 @@ impl Execution {
             kind: options.kind,
             cwd: options.cwd,
             parent: options.parent,
-            deadline_ms: options.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            deadline_ms: options.deadline.map(millis),
             loon: env!("CARGO_PKG_VERSION").to_owned(),
         };
         recorder.record(None, started).await?;
@@ -115,7 +116,7 @@ impl Execution {
 
     /// Gives the execution a new deadline: so much time at work from now on.
     pub async fn set_deadline(&self, deadline: Duration) -> Result<(), KernelError> {
-        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = millis(deadline);
         self.recorder.record(None, DeadlineSet { deadline_ms }).await?;
         Ok(())
     }
@@ -245,12 +246,12 @@ fn settle(
     } else {
         ErrorInfo::new(ErrorCode::Cancelled, format!("{key} was stopped by a cancel"))
     };
-    let ms = effect.started.map_or(0, |(_, at)| until.since(at).as_millis());
+    let ms = effect.started.map_or(0, |(_, at)| millis(until.since(at)));
     EffectFinished {
         key: key.clone(),
         status,
         error: Some(error),
-        ms: u64::try_from(ms).unwrap_or(u64::MAX),
+        ms,
         usage: effect.usage,
         // What a request that was cut off has used is not known, so neither is its price.
         cost: Cost {

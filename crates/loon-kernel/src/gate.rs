@@ -222,11 +222,6 @@ impl Gate {
             tool_timeout: options.tool_timeout,
         }
     }
-
-    /// True once the budget is spent, so that the next request will be denied.
-    pub fn is_budget_spent(&self) -> bool {
-        self.spent(true).is_some()
-    }
 }
 
 /// Why an effect may not begin, or not go on.

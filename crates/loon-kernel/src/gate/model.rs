@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::admission::in_words;
 use super::run::{Limits, Ran, followed, progress_channel};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
+use crate::clock::millis;
 use crate::error::KernelError;
 use crate::port::{Admitted, EffectContext, Follow, Progress};
 
@@ -278,8 +279,4 @@ fn waits_too_long(error: &ModelError, delay: Duration) -> ErrorInfo {
     let wait = in_words(delay);
     info.message = format!("{} (the server asks to wait {wait})", info.message);
     info.hint(format!("try again in {wait}, or choose another model"))
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,10 +13,10 @@ use loon_api::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::model::millis;
 use super::replay::{no_outcome, under_way};
 use super::run::{Limits, Ran, followed, progress_channel};
 use super::{ApprovalAnswer, Gate, Stop, ToolEffect, Verdict};
+use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
