@@ -3,7 +3,10 @@
 //! By `posix_spawn`: unlike a fork it does not copy our page tables, which takes longer the more
 //! memory we use, and it runs none of our code in the child.
 
-#![expect(unsafe_code, reason = "no safe wrapper can set both the session and the folder, or wait for one process")]
+#![expect(
+    unsafe_code,
+    reason = "no safe wrapper can set both the session and the folder, or wait for one process"
+)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
@@ -102,7 +105,9 @@ impl Attributes {
         let mut attributes = Self(unsafe { raw.assume_init() });
         let (blocked, mut reset) = (SigSet::empty(), SigSet::empty());
         reset.add(Signal::SIGPIPE);
-        let flags = SETSID | c_int::from(libc::POSIX_SPAWN_SETSIGDEF) | c_int::from(libc::POSIX_SPAWN_SETSIGMASK);
+        let flags = SETSID
+            | c_int::from(libc::POSIX_SPAWN_SETSIGDEF)
+            | c_int::from(libc::POSIX_SPAWN_SETSIGMASK);
         let raw = &raw mut attributes.0;
         // SAFETY: `raw` is initialized, and both sets live through the calls, which copy them.
         unsafe {

@@ -28,7 +28,9 @@ const SETTLE: Duration = Duration::from_millis(250);
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// There is no such program.
-    #[error("cannot start {program:?}: there is no such program on PATH; install it or name it by its path")]
+    #[error(
+        "cannot start {program:?}: there is no such program on PATH; install it or name it by its path"
+    )]
     NoProgram {
         /// As it was asked for.
         program: OsString,
@@ -249,13 +251,8 @@ impl Spawn {
         pump.drain();
         let (output, errors) = pump.finish();
         let status = group.look().unwrap_or_default();
-        let exit = Exit {
-            code: status.code,
-            signal: status.signal,
-            cause,
-            leftovers_ended,
-            survivors,
-        };
+        let exit =
+            Exit { code: status.code, signal: status.signal, cause, leftovers_ended, survivors };
         Ok(Finished { output, errors, exit })
     }
 
@@ -301,7 +298,11 @@ impl Spawn {
             };
         }
         let pairs = variables.iter();
-        pairs.map(|(name, value)| Ok(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)).collect()
+        pairs
+            .map(|(name, value)| {
+                Ok(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)
+            })
+            .collect()
     }
 
     fn refusal(&self, source: io::Error) -> SpawnError {

@@ -85,7 +85,10 @@ impl NativeTool for Bash {
             return Err("command is empty: give the shell line to run.".to_owned());
         }
         if args.command.contains('\0') {
-            return Err("command holds a NUL character, which no shell line can: write \\0 inside printf.".to_owned());
+            return Err(
+                "command holds a NUL character, which no shell line can: write \\0 inside printf."
+                    .to_owned(),
+            );
         }
         Ok(vec![Subject::Command {
             line: args.command.clone(),
@@ -162,7 +165,9 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
 
 fn end(exit: Exit, timeout: Duration) -> String {
     match (exit.cause, exit.code, exit.signal) {
-        (Cause::TimedOut, ..) => format!("timed out after {} s and was ended", timeout.as_secs_f64()),
+        (Cause::TimedOut, ..) => {
+            format!("timed out after {} s and was ended", timeout.as_secs_f64())
+        }
         (Cause::Cancelled, ..) => "cancelled and ended".to_owned(),
         (Cause::Ended, Some(code), _) => format!("exit {code}"),
         (Cause::Ended, None, Some(signal)) => match Signal::try_from(signal) {

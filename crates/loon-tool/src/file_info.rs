@@ -164,20 +164,29 @@ mod tests {
         let root = workspace.root();
         let mut file = File::create(root.join("a.txt")).unwrap();
         file.write_all(b"\xef\xbb\xbfone\r\ntwo").unwrap();
-        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(1_796_040_000_007)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(1_796_040_000_007))
+            .unwrap();
         fs::set_permissions(root.join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
         let rest = "type: text\nsize: 11 bytes\nlines: 2\nencoding: UTF-8 with byte order mark\n\
                     line endings: CRLF\nno newline at the end\nmodified: 2026-11-30T12:00:00.007Z\nmode: 0640";
         assert_eq!(info(&workspace, "a.txt").unwrap(), format!("path: a.txt\n{rest}"));
 
         std::os::unix::fs::symlink("a.txt", root.join("l")).unwrap();
-        assert_eq!(info(&workspace, "l").unwrap(), format!("path: a.txt\nlink: l -> a.txt\n{rest}"));
+        assert_eq!(
+            info(&workspace, "l").unwrap(),
+            format!("path: a.txt\nlink: l -> a.txt\n{rest}")
+        );
         std::os::unix::fs::symlink("gone", root.join("m")).unwrap();
-        assert!(info(&workspace, "m").unwrap().ends_with("link: m -> gone\ntype: a link to nothing"));
+        assert!(
+            info(&workspace, "m").unwrap().ends_with("link: m -> gone\ntype: a link to nothing")
+        );
 
         assert!(info(&workspace, ".").unwrap().starts_with("path: .\ntype: folder, 3 entries\n"));
         File::create(root.join("p.png")).unwrap().write_all(b"\x89PNG\r\n\x1a\n\0\0").unwrap();
         assert!(info(&workspace, "p.png").unwrap().contains("type: a PNG image\nsize: 10 bytes\n"));
-        assert_eq!(info(&workspace, "a.tx").unwrap_err(), "a.tx does not exist. Did you mean a.txt?");
+        assert_eq!(
+            info(&workspace, "a.tx").unwrap_err(),
+            "a.tx does not exist. Did you mean a.txt?"
+        );
     }
 }

@@ -149,8 +149,14 @@ mod tests {
 
     #[test]
     fn patterns_find_files_in_order() {
-        let (_folder, workspace) =
-            workspace(&["a.rs", "src/b.rs", "src/deep/c.rs", "src/deep/c.ts", ".ci/d.rs", ".git/e.rs"]);
+        let (_folder, workspace) = workspace(&[
+            "a.rs",
+            "src/b.rs",
+            "src/deep/c.rs",
+            "src/deep/c.ts",
+            ".ci/d.rs",
+            ".git/e.rs",
+        ]);
         let found = |pattern| globbed(&workspace, pattern, None).unwrap();
         assert_eq!(found("*.rs"), ".ci/d.rs\na.rs\nsrc/b.rs\nsrc/deep/c.rs\n");
         assert_eq!(found("./*.rs"), "a.rs\n");
@@ -177,7 +183,10 @@ mod tests {
     fn what_is_wrong_is_said() {
         let (_folder, workspace) = workspace(&["src/a"]);
         assert!(globbed(&workspace, "a[", None).unwrap_err().contains("unclosed character class"));
-        assert_eq!(globbed(&workspace, "scr/*", None).unwrap_err(), "scr does not exist. Did you mean src?");
+        assert_eq!(
+            globbed(&workspace, "scr/*", None).unwrap_err(),
+            "scr does not exist. Did you mean src?"
+        );
     }
 
     #[test]

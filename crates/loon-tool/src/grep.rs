@@ -130,9 +130,9 @@ fn search(
     if !root.exists() {
         return Err(nearby::missing(workspace, &root));
     }
-    let hidden_too =
-        args.hidden.unwrap_or(false) || only.as_ref().is_some_and(|only| only.hidden);
-    let context = if args.mode == Mode::Content { args.context.unwrap_or(0).min(CONTEXT) } else { 0 };
+    let hidden_too = args.hidden.unwrap_or(false) || only.as_ref().is_some_and(|only| only.hidden);
+    let context =
+        if args.mode == Mode::Content { args.context.unwrap_or(0).min(CONTEXT) } else { 0 };
     let mut searcher = searcher(&expression, context);
     let mut report = Report::new(args.mode);
     for entry in walk(&root, hidden_too).build() {
@@ -220,7 +220,8 @@ impl Only {
             Some(rest) => (true, rest),
             None => (false, glob),
         };
-        let hidden = !negated && glob.split('/').any(|part| part.starts_with('.') && part.len() > 2);
+        let hidden =
+            !negated && glob.split('/').any(|part| part.starts_with('.') && part.len() > 2);
         // A leading slash says that the pattern begins at the top, which a slash within says too.
         let pattern = match glob.strip_prefix('/') {
             Some(rest) => Pattern::new(&format!("./{rest}"))?,

@@ -6,10 +6,10 @@
 pub mod apply_patch;
 pub mod bash;
 mod diff;
-#[cfg(test)]
-mod fixture;
 pub mod edit;
 pub mod file_info;
+#[cfg(test)]
+mod fixture;
 pub mod glob;
 pub mod grep;
 pub mod list_directory;

@@ -71,8 +71,8 @@ impl NativeTool for ListDirectory {
 fn list(workspace: &Workspace, path: &Path) -> Result<ToolOutput, String> {
     folder(workspace, path)?;
     let shown = text::visible_line(&workspace.display(path));
-    let entries = std::fs::read_dir(path)
-        .map_err(|error| format!("{shown} cannot be listed: {error}."))?;
+    let entries =
+        std::fs::read_dir(path).map_err(|error| format!("{shown} cannot be listed: {error}."))?;
     let mut lines: Vec<String> = entries.flatten().map(|entry| line(&entry)).collect();
     lines.sort();
     let total = lines.len();

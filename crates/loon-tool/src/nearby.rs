@@ -31,9 +31,9 @@ fn reads_same(path: &Path) -> Option<PathBuf> {
     let parent = path.parent()?;
     let parent = reads_same(parent).unwrap_or_else(|| parent.to_owned());
     let wanted: String = name.nfkc().collect();
-    let found = names(&parent).into_iter().find(|entry| {
-        entry.to_str().is_some_and(|entry| entry.nfkc().eq(wanted.chars()))
-    });
+    let found = names(&parent)
+        .into_iter()
+        .find(|entry| entry.to_str().is_some_and(|entry| entry.nfkc().eq(wanted.chars())));
     Some(parent.join(found?))
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
     suggestions.truncate(SUGGESTIONS);
     if suggestions.is_empty() {
         let folder = place(workspace, folder);
-        return format!("{shown} does not exist, and nothing like it in {folder}. List that folder, or search by glob.");
+        return format!(
+            "{shown} does not exist, and nothing like it in {folder}. List that folder, or search by glob."
+        );
     }
-    let names: Vec<String> = suggestions
-        .iter()
-        .map(|path| text::visible_line(&workspace.display(path)))
-        .collect();
+    let names: Vec<String> =
+        suggestions.iter().map(|path| text::visible_line(&workspace.display(path))).collect();
     format!("{shown} does not exist. Did you mean {}?", names.join(" or "))
 }
 
@@ -141,7 +141,10 @@ mod tests {
         touch(workspace.root().join("src/reader.rs"));
         touch(workspace.root().join("src/deep/lib.rs"));
         let sentence = |path: &str| missing(&workspace, &workspace.resolve(path));
-        assert_eq!(sentence("src/raeder.rs"), "src/raeder.rs does not exist. Did you mean src/reader.rs?");
+        assert_eq!(
+            sentence("src/raeder.rs"),
+            "src/raeder.rs does not exist. Did you mean src/reader.rs?"
+        );
         assert_eq!(sentence("lib.rs"), "lib.rs does not exist. Did you mean src/deep/lib.rs?");
         assert_eq!(sentence("scr/x/y"), "scr/x/y does not exist. Did you mean src?");
         assert_eq!(

@@ -40,8 +40,7 @@ impl NativeTool for ReadMany {
     type Args = Args;
 
     const NAME: &'static str = "read_many";
-    const DESCRIPTION: &'static str =
-        "Read several text files at once, as read does. They share one size limit: use it for short files.";
+    const DESCRIPTION: &'static str = "Read several text files at once, as read does. They share one size limit: use it for short files.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

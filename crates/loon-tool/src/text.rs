@@ -71,7 +71,9 @@ fn substitute(ch: char) -> char {
     match ch {
         '\t' | '\n' => ch,
         // Unicode has a picture for each of these.
-        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(ch)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\0'..='\x1f' => {
+            char::from_u32(0x2400 + u32::from(ch)).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
         '\x7f' => '\u{2421}',
         _ if ch.is_control() => char::REPLACEMENT_CHARACTER,
         _ => ch,

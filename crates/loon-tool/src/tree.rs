@@ -111,8 +111,7 @@ fn draw(root: &Path, depth: usize, cancel: &CancellationToken) -> ToolOutput {
     }
     let shown = at_most(fitting);
     let dirs = entries.iter().filter(|entry| entry.depth <= fitting && entry.is_dir).count();
-    let counts =
-        format!("{}, {}", text::count(dirs, "folder"), text::count(shown - dirs, "file"));
+    let counts = format!("{}, {}", text::count(dirs, "folder"), text::count(shown - dirs, "file"));
     let mut notes = vec![counts.clone()];
     if fitting < depth && at_most(depth) > shown {
         notes.push(format!("{fitting} of {depth} levels shown, as there is too much below"));
@@ -144,7 +143,12 @@ fn collect(root: &Path, depth: usize, cancel: &CancellationToken) -> (Vec<Entry>
         if entry.depth() <= depth {
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             above.push(entries.len());
-            entries.push(Entry { depth: entry.depth(), is_dir, children: 0, path: entry.into_path() });
+            entries.push(Entry {
+                depth: entry.depth(),
+                is_dir,
+                children: 0,
+                path: entry.into_path(),
+            });
         }
     }
     (entries, true)
@@ -169,7 +173,9 @@ mod tests {
     fn ignored_files_are_left_out_and_deeper_ones_counted() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        for path in ["src/a.rs", "src/deep/b.rs", "src/deep/c.rs", "target/x", ".git/HEAD", ".ci/run"] {
+        for path in
+            ["src/a.rs", "src/deep/b.rs", "src/deep/c.rs", "target/x", ".git/HEAD", ".ci/run"]
+        {
             touch(root.join(path));
         }
         {

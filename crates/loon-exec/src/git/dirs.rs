@@ -44,9 +44,9 @@ impl GitDirs {
         [self.common.join("config"), self.own.join("config.worktree")].iter().any(|file| {
             std::fs::read(file).is_ok_and(|settings| {
                 let settings = settings.to_ascii_lowercase();
-                [&b"filter"[..], b"include"].iter().any(|word| {
-                    settings.windows(word.len()).any(|window| window == *word)
-                })
+                [&b"filter"[..], b"include"]
+                    .iter()
+                    .any(|word| settings.windows(word.len()).any(|window| window == *word))
             })
         })
     }

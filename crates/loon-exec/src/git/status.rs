@@ -66,9 +66,9 @@ impl StatusSummary {
             }
             Some(("branch.upstream", upstream)) => self.upstream = Some(upstream.to_owned()),
             Some(("branch.ab", counts)) => {
-                let mut counts = counts.split(' ').map(|count| {
-                    count.trim_start_matches(['+', '-']).parse().unwrap_or(0)
-                });
+                let mut counts = counts
+                    .split(' ')
+                    .map(|count| count.trim_start_matches(['+', '-']).parse().unwrap_or(0));
                 self.ahead = counts.next().unwrap_or(0);
                 self.behind = counts.next().unwrap_or(0);
             }

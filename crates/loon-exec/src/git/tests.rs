@@ -1,3 +1,5 @@
+//! Tests of the Git wrapper on real repositories, hostile ones among them.
+
 use std::fs;
 
 use super::*;
@@ -9,7 +11,9 @@ struct Repository {
 impl Repository {
     async fn new() -> Self {
         let repository = Self { folder: tempfile::tempdir().unwrap() };
-        repository.sh("git init -q -b trunk . && git config user.name n && git config user.email e@e").await;
+        repository
+            .sh("git init -q -b trunk . && git config user.name n && git config user.email e@e")
+            .await;
         repository
     }
 
@@ -89,7 +93,9 @@ async fn status_counts_each_state_once() {
 
 #[test]
 fn status_headers_are_read() {
-    let head = b"# branch.oid abc\0# branch.head m\0# branch.upstream o/m\0# branch.ab +2 -13\0u UU x\0".to_vec();
+    let head =
+        b"# branch.oid abc\0# branch.head m\0# branch.upstream o/m\0# branch.ab +2 -13\0u UU x\0"
+            .to_vec();
     let summary = StatusSummary::parse(&Captured { head, omitted: 1, tail: Vec::new() });
     assert_eq!(
         summary,

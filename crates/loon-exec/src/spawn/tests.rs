@@ -1,3 +1,5 @@
+//! Tests of whole runs: output, input, ends, and what must not outlive them.
+
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -59,10 +61,11 @@ async fn standard_input_ends_at_once_unless_bytes_are_given() {
 
 #[tokio::test]
 async fn a_child_leads_its_own_session_without_a_terminal() {
-    let finished = bash("read -a f < /proc/self/stat; echo $(( f[5] == $$ )) $(( f[4] == $$ )); : < /dev/tty")
-        .run()
-        .await
-        .unwrap();
+    let finished =
+        bash("read -a f < /proc/self/stat; echo $(( f[5] == $$ )) $(( f[4] == $$ )); : < /dev/tty")
+            .run()
+            .await
+            .unwrap();
     assert!(text(&finished.output).starts_with("1 1\n"));
     assert_eq!(finished.exit.code, Some(1));
 }
@@ -143,7 +146,8 @@ async fn jobs_in_groups_of_their_own_are_found() {
 
 #[tokio::test]
 async fn a_straggler_that_ends_by_itself_is_heard() {
-    let finished = bash("echo one > >(while read line; do echo $line; done); echo two").run().await.unwrap();
+    let finished =
+        bash("echo one > >(while read line; do echo $line; done); echo two").run().await.unwrap();
     let heard = text(&finished.output);
     assert!(heard.contains("one\n") && heard.contains("two\n"), "{heard}");
     assert_eq!(finished.exit, ENDED);
@@ -161,7 +165,13 @@ async fn a_cancel_ends_the_whole_group_even_if_it_will_not_listen() {
         .unwrap();
     assert_eq!(
         finished.exit,
-        Exit { code: None, signal: Some(9), cause: Cause::Cancelled, leftovers_ended: 0, survivors: 0 }
+        Exit {
+            code: None,
+            signal: Some(9),
+            cause: Cause::Cancelled,
+            leftovers_ended: 0,
+            survivors: 0
+        }
     );
     assert_gone("31.4153");
 }
@@ -217,8 +227,10 @@ async fn signals_are_named() {
 
 #[tokio::test]
 async fn what_is_missing_is_named() {
-    let error = Spawner::default().program("no-such-program-x", Path::new("/")).run().await.unwrap_err();
+    let error =
+        Spawner::default().program("no-such-program-x", Path::new("/")).run().await.unwrap_err();
     assert!(matches!(error, SpawnError::NoProgram { .. }), "{error}");
-    let error = Spawner::default().bash("true", Path::new("/no/such/folder")).run().await.unwrap_err();
+    let error =
+        Spawner::default().bash("true", Path::new("/no/such/folder")).run().await.unwrap_err();
     assert!(matches!(error, SpawnError::NoFolder { .. }), "{error}");
 }

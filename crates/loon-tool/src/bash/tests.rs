@@ -1,3 +1,5 @@
+//! Tests of the shell tool with real programs.
+
 use std::path::PathBuf;
 
 use loon_kernel::Tool;
@@ -99,7 +101,9 @@ async fn a_flood_is_cut_in_the_middle() {
     let shell = shell();
     let output = shell.run("echo BEGIN; yes 0123456789 | head -c 3000000; echo; echo END").await;
     let text = output.result.text;
-    assert!(text.starts_with("BEGIN\n0123456789\n") && text.ends_with("0123456789\n012\nEND\n[exit 0]"));
+    assert!(
+        text.starts_with("BEGIN\n0123456789\n") && text.ends_with("0123456789\n012\nEND\n[exit 0]")
+    );
     assert!(text.len() < 2 * KEEP + 200);
     let omitted: usize =
         text.split_once("[... ").unwrap().1.split_once(' ').unwrap().0.parse().unwrap();
@@ -121,13 +125,11 @@ async fn a_timeout_is_told_and_keeps_the_output() {
 async fn a_cancel_is_told() {
     let mut shell = shell();
     let cancel = shell.cx.cancel.clone();
-    let (output, ()) = tokio::join!(
-        shell.bash.run(args("echo begun; sleep 60"), &shell.cx),
-        async {
+    let (output, ()) =
+        tokio::join!(shell.bash.run(args("echo begun; sleep 60"), &shell.cx), async {
             assert_eq!(shell.heard.recv().await, Some(Progress::Output("begun\n".to_owned())));
             cancel.cancel();
-        }
-    );
+        });
     assert_eq!(output.result.text, "begun\n[cancelled and ended]");
     assert!(output.result.is_error);
 }

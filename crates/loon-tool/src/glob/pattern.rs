@@ -23,7 +23,11 @@ impl Pattern {
             .literal_separator(true)
             .backslash_escape(true)
             .build()
-            .map_err(|error| format!("The pattern is not valid: {error}. Write [[] or \\[ for a literal bracket."))?;
+            .map_err(|error| {
+                format!(
+                    "The pattern is not valid: {error}. Write [[] or \\[ for a literal bracket."
+                )
+            })?;
         Ok(Self { matcher: glob.compile_matcher(), name_only })
     }
 
@@ -34,9 +38,7 @@ impl Pattern {
             _ => path,
         };
         match path.to_str() {
-            Some(text) if !text.is_ascii() => {
-                self.matcher.is_match(text.nfc().collect::<String>())
-            }
+            Some(text) if !text.is_ascii() => self.matcher.is_match(text.nfc().collect::<String>()),
             _ => self.matcher.is_match(path),
         }
     }

@@ -93,7 +93,10 @@ mod tests {
     #[test]
     fn a_wrong_expression_says_where_and_how_to_escape() {
         let error = Expression::new("foo(bar", false).unwrap_err();
-        assert!(error.contains("foo(bar\n       ^\n") && error.contains("unclosed group"), "{error}");
+        assert!(
+            error.contains("foo(bar\n       ^\n") && error.contains("unclosed group"),
+            "{error}"
+        );
         assert!(error.ends_with(r"foo\(bar"), "{error}");
     }
 }

@@ -69,7 +69,8 @@ impl<'a> Found<'a> {
         if line.char_indices().nth(LINE).is_none() {
             return text::visible(&line).into_owned();
         }
-        let place = self.expression.matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
+        let place =
+            self.expression.matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
         let before = String::from_utf8_lossy(&bytes[..place]).chars().count();
         let skipped = before.saturating_sub(BEFORE);
         let part: String = line.chars().skip(skipped).take(LINE).collect();
@@ -189,7 +190,10 @@ impl Report {
         } else if self.mode == Mode::Content && self.shown < self.matches {
             notes.push(format!("{} shown; narrow down by path, glob or mode files", self.shown));
         } else if self.files_shown < self.files {
-            notes.push(format!("{} shown; narrow down by path or glob", text::count(self.files_shown, "file")));
+            notes.push(format!(
+                "{} shown; narrow down by path or glob",
+                text::count(self.files_shown, "file")
+            ));
         }
         if self.binary > 0 {
             notes.push(format!("{} skipped", text::count(self.binary, "binary file")));

@@ -1,3 +1,5 @@
+//! Tests of searches over small projects.
+
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -40,7 +42,10 @@ fn lines_stand_below_their_file() {
         ("b.txt", b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"),
         ("a/x.txt", b"two\r\n"),
     ]);
-    assert_eq!(project.grep(&args("two$")), "a/x.txt\n1:two\n\nb.txt\n2:two\n\n[2 matches in 2 files]");
+    assert_eq!(
+        project.grep(&args("two$")),
+        "a/x.txt\n1:two\n\nb.txt\n2:two\n\n[2 matches in 2 files]"
+    );
     assert_eq!(
         project.grep(&Args { context: Some(1), path: Some("b.txt".into()), ..args("one|six") }),
         "b.txt\n1:one\n2-two\n--\n5-five\n6:six\n7-seven\n\n[2 matches in 1 file]"
@@ -100,7 +105,8 @@ fn a_cancelled_search_says_so() {
 fn what_is_asked_for_by_name_is_searched() {
     let project = project(&[(".git/config", b"needle\n"), (".env", b"needle\n")]);
     for (path, found) in [(".git", ".git/config\n"), (".env", ".env\n")] {
-        let text = project.grep(&Args { path: Some(path.into()), mode: Mode::Files, ..args("needle") });
+        let text =
+            project.grep(&Args { path: Some(path.into()), mode: Mode::Files, ..args("needle") });
         assert!(text.starts_with(found), "{text}");
     }
 }
@@ -137,7 +143,8 @@ fn patterns_may_span_lines() {
 
 #[test]
 fn other_encodings_are_searched() {
-    let utf16: Vec<u8> = [0xFEFF_u16].into_iter().chain("näh\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let utf16: Vec<u8> =
+        [0xFEFF_u16].into_iter().chain("näh\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let project = project(&[("u", &utf16), ("l", b"n\xe4h\n")]);
     assert!(project.grep(&args("n.h")).starts_with("u\n1:näh\n"));
     assert_eq!(project.grep(&args("(?-u)n.h")), "l\n1:n\u{FFFD}h\n\n[1 match in 1 file]");
@@ -148,7 +155,11 @@ fn long_lines_are_shown_around_the_match() {
     let line = format!("{}needle{}", "a".repeat(5000), "b".repeat(5000));
     let project = project(&[("min.js", line.as_bytes())]);
     let text = project.grep(&args("needle"));
-    assert!(text.contains(&format!("1:[...] {}needle{}", "a".repeat(BEFORE_SHOWN), "b".repeat(10))));
+    assert!(text.contains(&format!(
+        "1:[...] {}needle{}",
+        "a".repeat(BEFORE_SHOWN),
+        "b".repeat(10)
+    )));
     assert!(text.len() < 500, "{}", text.len());
 }
 

@@ -191,7 +191,8 @@ fn large(
             return Err(format!("{shown} has {lines}; offset {} is past its end.", window.first));
         }
     }
-    let mut sheet = Sheet::new(window, &[format!("a file of {size}, too large to be edited as text")]);
+    let mut sheet =
+        Sheet::new(window, &[format!("a file of {size}, too large to be edited as text")]);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -260,8 +261,8 @@ impl Sheet {
             None => text::visible(line).into_owned(),
         };
         let numbered = format!("{}\t{line}\n", self.window.first + self.lines);
-        let full = self.lines == self.window.lines
-            || self.text.len() + numbered.len() > self.window.bytes;
+        let full =
+            self.lines == self.window.lines || self.text.len() + numbered.len() > self.window.bytes;
         if full && self.lines > 0 {
             return false;
         }

@@ -1,3 +1,5 @@
+//! Tests of reading: ranges, encodings, binary and huge files.
+
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,7 +24,12 @@ fn project(name: &str, content: &[u8]) -> Project {
 }
 
 impl Project {
-    fn part(&self, path: &str, offset: Option<usize>, limit: Option<usize>) -> Result<String, String> {
+    fn part(
+        &self,
+        path: &str,
+        offset: Option<usize>,
+        limit: Option<usize>,
+    ) -> Result<String, String> {
         let args = Args { path: path.to_owned(), offset, limit };
         let path = nearby::locate(&self.workspace, path);
         page::read(&self.workspace, &path, args.window(), &CancellationToken::new())
@@ -57,8 +64,14 @@ fn ranges_say_how_to_go_on() {
         "2\t2\n3\t3\n[lines 2-3 of 5; go on with offset 4]\n"
     );
     assert_eq!(project.part("f", Some(4), Some(100)).unwrap(), "4\t4\n5\t5\n");
-    assert_eq!(project.part("f", Some(0), Some(0)).unwrap(), "1\t1\n[lines 1-1 of 5; go on with offset 2]\n");
-    assert_eq!(project.part("f", Some(6), None).unwrap_err(), "f has 5 lines; offset 6 is past its end.");
+    assert_eq!(
+        project.part("f", Some(0), Some(0)).unwrap(),
+        "1\t1\n[lines 1-1 of 5; go on with offset 2]\n"
+    );
+    assert_eq!(
+        project.part("f", Some(6), None).unwrap_err(),
+        "f has 5 lines; offset 6 is past its end."
+    );
 }
 
 #[test]
@@ -67,7 +80,11 @@ fn pages_are_bounded_in_lines_and_bytes() {
     assert!(text.ends_with("2000\tx\n[lines 1-2000 of 5000; go on with offset 2001]\n"));
     let text = read(format!("{}\n", "y".repeat(1000)).repeat(500).as_bytes());
     assert!(text.len() < PAGE + 100);
-    assert!(text.ends_with("[lines 1-65 of 500; go on with offset 66]\n"), "{}", &text[text.len() - 60..]);
+    assert!(
+        text.ends_with("[lines 1-65 of 500; go on with offset 66]\n"),
+        "{}",
+        &text[text.len() - 60..]
+    );
     let text = read("é".repeat(3000).as_bytes());
     assert!(text.contains("é [... 1000 more characters]\n"));
 }
@@ -78,10 +95,19 @@ fn other_encodings_and_endings_are_shown_decoded_and_said() {
     assert_eq!(read(b"a\r\nb\n"), "[mixed LF and CRLF line endings, shown as LF]\n1\ta\n2\tb\n");
     assert_eq!(read(b"\xef\xbb\xbfa\n"), "1\ta\n");
     assert_eq!(read(b"caf\xe9\n"), "[encoding Windows-1252, shown decoded]\n1\tcafé\n");
-    let utf16: Vec<u8> = [0xFEFF_u16].into_iter().chain("né\n".encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let utf16: Vec<u8> =
+        [0xFEFF_u16].into_iter().chain("né\n".encode_utf16()).flat_map(u16::to_be_bytes).collect();
     assert_eq!(read(&utf16), "[encoding UTF-16 (big endian), shown decoded]\n1\tné\n");
     assert_eq!(
-        read("é\n".as_bytes().iter().chain(b"\xff\x1b[0m\n").copied().collect::<Vec<u8>>().as_slice()),
+        read(
+            "é\n"
+                .as_bytes()
+                .iter()
+                .chain(b"\xff\x1b[0m\n")
+                .copied()
+                .collect::<Vec<u8>>()
+                .as_slice()
+        ),
         "[bytes that are no UTF-8 are shown as \u{FFFD}; control characters are shown as symbols]\n1\té\n2\t\u{FFFD}␛[0m\n"
     );
 }
@@ -90,7 +116,8 @@ fn other_encodings_and_endings_are_shown_decoded_and_said() {
 fn what_is_no_text_is_refused_with_its_kind() {
     let error = project("p", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").read("p").unwrap_err();
     assert!(error.starts_with("p is no text but a PNG image of 16 bytes."), "{error}");
-    let error = project("f", b"a\0b\xffc\xed\xa0\x80d\x1b[31mred\x1b[0m\rEND\n").read("f").unwrap_err();
+    let error =
+        project("f", b"a\0b\xffc\xed\xa0\x80d\x1b[31mred\x1b[0m\rEND\n").read("f").unwrap_err();
     assert_eq!(
         error,
         "f is no text but binary data of 26 bytes. Its first bytes: \
@@ -105,10 +132,17 @@ fn what_is_no_text_is_refused_with_its_kind() {
 fn places_that_are_no_files_are_answered() {
     let project = project("main.rs", b"x\n");
     assert_eq!(project.read(".").unwrap_err(), ". is a folder: use list_directory or tree.");
-    assert_eq!(project.read("mian.rs").unwrap_err(), "mian.rs does not exist. Did you mean main.rs?");
-    nix::unistd::mkfifo(&project.workspace.root().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(
+        project.read("mian.rs").unwrap_err(),
+        "mian.rs does not exist. Did you mean main.rs?"
+    );
+    nix::unistd::mkfifo(&project.workspace.root().join("pipe"), nix::sys::stat::Mode::S_IRWXU)
+        .unwrap();
     assert_eq!(project.read("pipe").unwrap_err(), "pipe is a named pipe, which cannot be read.");
-    assert_eq!(project.read("/dev/zero").unwrap_err(), "/dev/zero is a device, which cannot be read.");
+    assert_eq!(
+        project.read("/dev/zero").unwrap_err(),
+        "/dev/zero is a device, which cannot be read."
+    );
 }
 
 #[test]
@@ -168,10 +202,7 @@ fn titles_and_subjects_name_the_place() {
     );
     let outside = Args { path: "../x".to_owned(), offset: None, limit: None };
     let path = project.workspace.root().parent().unwrap().join("x");
-    assert_eq!(
-        tool.subjects(&outside),
-        Ok(vec![Subject::Path { access: PathAccess::Read, path }])
-    );
+    assert_eq!(tool.subjects(&outside), Ok(vec![Subject::Path { access: PathAccess::Read, path }]));
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Terminal {
             (State::Escape | State::Intermediate, '0'..='~')
             | (State::TextEscape, '\\')
             | (State::Text { .. }, '\x07') => State::Ground,
-            (State::Control { parameter: None }, '0'..='9') => State::Control { parameter: Some(ch) },
+            (State::Control { parameter: None }, '0'..='9') => {
+                State::Control { parameter: Some(ch) }
+            }
             (State::Control { .. }, ' '..='?') => self.state,
             (State::Control { parameter }, '@'..='~') => {
                 if ch == 'K' {
@@ -132,7 +134,9 @@ impl Terminal {
                 }
                 State::Ground
             }
-            (State::Text { length }, _) if length < STRING_LIMIT => State::Text { length: length + 1 },
+            (State::Text { length }, _) if length < STRING_LIMIT => {
+                State::Text { length: length + 1 }
+            }
             // Plain text, or no sequence after all.
             (_, _) => {
                 self.print(ch);

@@ -1,3 +1,5 @@
+//! Tests of what makes foreign text safe to show.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -49,7 +51,8 @@ fn files_are_shown_character_by_character() {
 
 #[test]
 fn what_is_omitted_is_counted_up_to_whole_lines() {
-    let captured = Captured { head: b"one\ntw".to_vec(), omitted: 100, tail: b"o\nlast\n".to_vec() };
+    let captured =
+        Captured { head: b"one\ntw".to_vec(), omitted: 100, tail: b"o\nlast\n".to_vec() };
     assert_eq!(output(&captured), "one\n[... 104 bytes omitted ...]\nlast\n");
     let unbroken = Captured { head: b"xx".to_vec(), omitted: 7, tail: b"yy".to_vec() };
     assert_eq!(output(&unbroken), "xx\n[... 7 bytes omitted ...]\nyy");
