@@ -117,7 +117,10 @@ impl FileRecords {
     }
 
     fn is_torn_end(&mut self) -> io::Result<bool> {
-        Ok(Link::parse(self.lines.line()).is_err() && self.lines.rest_is_empty()?)
+        // Without its line end it was the end of the file when it was read, whatever a writer has
+        // put behind it since.
+        Ok(Link::parse(self.lines.line()).is_err()
+            && (!self.lines.is_closed() || self.lines.rest_is_empty()?))
     }
 
     fn check_format(&self, version: u32) -> Result<(), StoreError> {
