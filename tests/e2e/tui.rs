@@ -63,6 +63,7 @@ fn assert_given_back(screen: &Screen) {
     }
     assert!(last(b"\x1b[?1049l").is_some() && last(b"\x1b[?25h").is_some());
     assert!(last(b"\x1b[?25l") < last(b"\x1b[?25h"), "the cursor is left hidden");
+    assert!(last(b"\x1b[?7l") < last(b"\x1b[?7h"), "lines are left without wrapping");
     assert_eq!(count(&raw, b"\x1b[>1u"), count(&raw, b"\x1b[<u"), "keyboard flags are left on");
     assert!(screen.is_cooked());
 }

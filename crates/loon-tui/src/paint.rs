@@ -163,20 +163,23 @@ impl Painter {
         let blank_from =
             new.iter().rposition(|cell| !is_blank(cell, new.last())).map_or(0, |at| at + 1) as u16;
         let mut x = 0;
+        let mut overrun = 0;
         while x < blank_from {
             let Some((old_cell, cell)) = old.get(usize::from(x)).zip(new.get(usize::from(x)))
             else {
                 break;
             };
-            if looks_same(old_cell, cell) {
+            if x >= overrun && looks_same(old_cell, cell) {
                 x += 1;
                 continue;
             }
             self.reach(new, x, y);
+            overrun = overrun.max(x + columns_apart(cell.symbol()));
             x = self.put_cell(cell, x, y, columns);
         }
         let rest = usize::from(blank_from);
-        let differs = old.iter().zip(new).skip(rest).any(|(old, new)| !looks_same(old, new));
+        let differs = overrun > blank_from
+            || old.iter().zip(new).skip(rest).any(|(old, new)| !looks_same(old, new));
         if differs && let Some(cell) = new.get(rest) {
             self.go((blank_from, y));
             self.pen(Pen { fg: self.pen.fg, bg: cell.bg, added: Modifier::empty() });
@@ -265,6 +268,12 @@ fn colour_code(colour: Color, base: u8) -> String {
 
 fn pen_of(cell: &Cell) -> Pen {
     Pen { fg: cell.fg, bg: cell.bg, added: cell.modifier }
+}
+
+/// Columns a symbol takes where the terminal draws its characters one by one: what is behind it may
+/// be overrun so far.
+fn columns_apart(symbol: &str) -> u16 {
+    symbol.chars().map(|ch| crate::safe::text_width(ch.encode_utf8(&mut [0; 4])) as u16).sum()
 }
 
 fn is_bare(cell: &Cell) -> bool {

@@ -14,13 +14,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::Notify;
 
-/// Alternate screen, bracketed paste, distinct escape codes for keys where the terminal has them.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[>1u";
+/// Alternate screen, no wrapping at its edge, bracketed paste, distinct escape codes for keys where
+/// the terminal has them.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[>1u";
 /// Clicks and wheel, without movement.
 const ENTER_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// Everything off, in the reverse order; switching off what was not on does nothing.
 const LEAVE: &[u8] =
-    b"\x1b[r\x1b[m\x1b[?2026l\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+    b"\x1b[r\x1b[m\x1b[?2026l\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 /// The modes are on.
 static ENTERED: AtomicBool = AtomicBool::new(false);

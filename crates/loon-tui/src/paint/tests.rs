@@ -96,6 +96,23 @@ fn halves_of_wide_characters_become_blanks() {
     assert_eq!(symbols, [" ", "x", "好", "", " "]);
 }
 
+#[test]
+fn what_a_terminal_draws_too_wide_overruns_nothing() {
+    // The emulator draws the two characters of the hand beside each other.
+    let mut painter = Painter::default();
+    let mut parser = terminal();
+    for (text, seen) in [
+        ("a b c", "a b c"),
+        ("👍🏽b c", "👍b c"),
+        ("👍🏽", "👍"),
+        ("你好 c", "你好 c"),
+        ("你👍🏽c", "你👍c"),
+    ] {
+        parser.process(painter.paint(&mut picture(&[text.to_owned()]), Rect::default(), None));
+        assert_eq!(screen(&parser)[0], seen);
+    }
+}
+
 fn rows() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[a-c rRb你好👍é ]{0,12}|", 0..8)
 }
