@@ -1,8 +1,8 @@
 //! The settings, as one tree of types. What a field is called, what it means, its range, whether it
 //! is secret, read-only, live or open to folders nobody has trusted yet: all of that stands on the
-//! field, and the schema, the checks, the reference page and the settings browser read it there.
+//! field, and the schema, the checks and the reference page read it there.
 //!
-//! Schema keywords beside the standard ones: `x-live` (takes effect without a restart) and
+//! Schema keywords beside the standard ones: `x-live` (may change under a running session) and
 //! `x-untrusted` (a project file may set it before the folder is trusted).
 
 use std::time::Duration;
@@ -143,8 +143,7 @@ pub struct ModelSettings {
     /// How hard it should think.
     #[schemars(title = "Reasoning effort", extend("x-live" = true))]
     pub effort: Option<Effort>,
-    /// What its tokens cost. Without it the cost of its requests counts as unknown, unless the
-    /// built-in table knows the model.
+    /// What its tokens cost. Without it the cost of its requests counts as unknown.
     #[schemars(title = "Price", extend("x-live" = true))]
     pub price: Option<Price>,
 }
@@ -249,7 +248,8 @@ pub enum ColorChoice {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Appearance {
-    /// Name of a theme: `loom-dark`, `loom-light` or `loom-contrast`.
+    /// Name of a theme: `loom-dark`, `loom-light` or `loom-contrast`; `auto` goes by the background
+    /// that the terminal tells.
     #[schemars(title = "Theme", extend("x-live" = true, "x-untrusted" = true))]
     pub theme: String,
     /// When to use colour.
@@ -276,21 +276,13 @@ pub struct Ui {
     /// Words in the empty composer.
     #[schemars(title = "Placeholder", extend("x-live" = true, "x-untrusted" = true))]
     pub placeholder: String,
-    /// Word beside the spinner.
+    /// What the state line says while a turn runs.
     #[schemars(title = "Spinner text", extend("x-live" = true, "x-untrusted" = true))]
     pub spinner: String,
-    /// Show movement. Off, nothing on the screen animates.
-    #[schemars(title = "Motion", extend("x-live" = true, "x-untrusted" = true))]
-    pub motion: bool,
 }
 
 impl Default for Ui {
     fn default() -> Self {
-        Self {
-            mouse: true,
-            placeholder: "What shall we do?".into(),
-            spinner: "Working".into(),
-            motion: true,
-        }
+        Self { mouse: true, placeholder: "what should be done?".into(), spinner: "working".into() }
     }
 }

@@ -67,9 +67,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ascii: has("ascii"),
         color: !has("nocolor"),
         mouse: true,
-        draft: None,
-        title: "loon".to_owned(),
-        history: vec!["an older prompt".to_owned()],
+        placeholder: "what next?".to_owned(),
+        spinner: "working".to_owned(),
     };
     let exit = run(options, command_sender, event_receiver).await?;
     player.abort();

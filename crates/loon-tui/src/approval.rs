@@ -253,10 +253,8 @@ impl Sheet {
                 self.stage = Stage::SayingWhy(Composer::default());
                 return Answer::Taken;
             }
-            Choice::Always if self.rule.is_none() => {
-                return Answer::Refused(
-                    "no rule fits this call alone: allow it once or for the session",
-                );
+            Choice::Session | Choice::Always if self.rule.is_none() => {
+                return Answer::Refused("no rule fits this call alone: allow it once");
             }
             Choice::Once => ApprovalScope::Once,
             Choice::Session => ApprovalScope::Session,

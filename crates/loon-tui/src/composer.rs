@@ -61,11 +61,6 @@ pub(crate) struct Composer {
 }
 
 impl Composer {
-    /// An empty draft over older prompts, oldest first.
-    pub(crate) fn new(history: Vec<String>) -> Self {
-        Self { history, ..Self::default() }
-    }
-
     /// True if there is no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.state.text.is_empty()

@@ -45,12 +45,10 @@ pub struct ScreenOptions {
     pub color: bool,
     /// Clicks and wheel are taken; Shift leaves them to the terminal.
     pub mouse: bool,
-    /// What the draft begins with.
-    pub draft: Option<String>,
-    /// What an empty transcript says at its top.
-    pub title: String,
-    /// Older prompts, oldest first.
-    pub history: Vec<String>,
+    /// Words in the empty composer.
+    pub placeholder: String,
+    /// What the state line says while a turn runs.
+    pub spinner: String,
 }
 
 /// Why the screen could not be shown.
@@ -96,9 +94,8 @@ mod tests {
             ascii: false,
             color: false,
             mouse: false,
-            draft: None,
-            title: String::new(),
-            history: Vec::new(),
+            placeholder: String::new(),
+            spinner: String::new(),
         };
         is_send(run(options, commands, events));
     }

@@ -25,8 +25,10 @@ pub(crate) struct Model {
     pub(crate) color: bool,
     /// Signs.
     pub(crate) glyphs: &'static Glyphs,
-    /// What an empty transcript says at its top.
-    pub(crate) title: String,
+    /// Words in the empty composer.
+    pub(crate) placeholder: String,
+    /// What the state line says while a turn runs.
+    pub(crate) spinner: String,
     /// The session.
     pub(crate) session: Session,
     /// The runtime has opened the session.
@@ -73,21 +75,18 @@ pub(crate) struct Places {
 impl Model {
     /// The state before anything is known.
     pub(crate) fn new(options: ScreenOptions, size: (u16, u16)) -> Self {
-        let mut composer = Composer::new(options.history);
-        if let Some(draft) = &options.draft {
-            composer.set(draft);
-        }
         Self {
             size,
             now: 0,
             theme: options.theme,
             color: options.color,
             glyphs: if options.ascii { &ASCII } else { &UNICODE },
-            title: options.title,
+            placeholder: options.placeholder,
+            spinner: options.spinner,
             session: Session::default(),
             opened: false,
             transcript: Transcript::default(),
-            composer,
+            composer: Composer::default(),
             approvals: Approvals::default(),
             layers: Vec::new(),
             hint: None,

@@ -7,8 +7,8 @@ use serde_json::Value;
 const HEAD: &str = "# Settings\n\n\
 Made from the settings' own types by `cargo xtask reference`. How files and layers work is told in\n\
 [SETTINGS.md](../SETTINGS.md); the machine-readable form is [settings.schema.json](settings.schema.json).\n\n\
-*Live* settings take effect at once, the others with the next start. *Open* settings are taken from a\n\
-project's files even before you trust the folder.\n";
+All settings are read at the start. *Live* marks those that may change under a running session. *Open*\n\
+settings are taken from a project's files even before you trust the folder.\n";
 
 /// The page.
 pub(super) fn render(schema: &Value) -> String {

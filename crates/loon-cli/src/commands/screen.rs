@@ -84,9 +84,8 @@ fn screen_options(settings: &Settings) -> Result<ScreenOptions, Failure> {
         ascii: settings.appearance.ascii,
         color,
         mouse: settings.ui.mouse,
-        draft: None,
-        title: "Loom".to_owned(),
-        history: Vec::new(),
+        placeholder: settings.ui.placeholder.clone(),
+        spinner: settings.ui.spinner.clone(),
     })
 }
 

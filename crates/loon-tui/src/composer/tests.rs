@@ -75,7 +75,9 @@ fn characters_that_look_like_chips_survive_a_paste() {
 
 #[test]
 fn history_is_at_the_edges_and_the_draft_comes_back() {
-    let mut composer = Composer::new(vec!["older".to_owned(), "old\nlines".to_owned()]);
+    let mut composer = Composer::default();
+    composer.keep("older");
+    composer.keep("old\nlines");
     composer.paste_text("draft");
     composer.up(20);
     assert_eq!(composer.text(), "old\nlines");

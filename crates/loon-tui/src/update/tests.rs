@@ -31,9 +31,8 @@ impl Screen {
             ascii: false,
             color: true,
             mouse: false,
-            draft: None,
-            title: "loon".to_owned(),
-            history: Vec::new(),
+            placeholder: "what next?".to_owned(),
+            spinner: "working".to_owned(),
         };
         let mut screen = Self { model: Model::new(options, (80, 24)), now: 1_000 };
         let session = SessionState {
@@ -102,6 +101,10 @@ impl Screen {
     }
 
     fn ask(&mut self, id: &str) {
+        self.ask_with(id, Some(rule("git push origin")));
+    }
+
+    fn ask_with(&mut self, id: &str, always: Option<PermissionRule>) {
         let approval = Approval {
             id: ApprovalId::new(id),
             item: ItemId::call(1, 0, 0),
@@ -110,10 +113,27 @@ impl Screen {
             detail: "git push origin main".to_owned(),
             reasons: Vec::new(),
             cwd: String::new(),
-            always: Some(rule("git push origin")),
+            always,
         };
         self.tell(ApprovalRequested { approval });
     }
+}
+
+#[test]
+fn what_no_rule_fits_is_allowed_once_or_not_at_all() {
+    let mut screen = Screen::new();
+    screen.ask_with("a1", None);
+    screen.now += 1_000;
+    for longer in ['s', 'a'] {
+        assert_eq!(screen.press(KeyCode::Char(longer)), []);
+        assert_eq!(
+            screen.model.hint.as_deref(),
+            Some("no rule fits this call alone: allow it once")
+        );
+    }
+    let approval = ApprovalId::new("a1");
+    let once = Command::Approve { approval, scope: ApprovalScope::Once, rule: None };
+    assert_eq!(screen.press(KeyCode::Char('y')), sent(once));
 }
 
 fn rule(prefix: &str) -> PermissionRule {

@@ -143,15 +143,16 @@ fn choice_line(model: &Model, sheet: &Sheet, choice: Choice, marked: bool) -> Li
     let mut line = Line::of(&format!("{mark} "), Role::Accent)
         .and(&format!("{key}  "), Look::of(Role::Accent).with(Modifier::BOLD))
         .and(words, Role::Text);
-    if choice == Choice::Always {
-        match &sheet.rule {
-            Some(rule) => {
-                line.push("   adds  ", Role::Dim);
-                line.push(&rule_words(rule), Role::Code);
-                line.push("   (e to edit)", Role::Dim);
-            }
-            None => line.push("   no rule fits this call alone", Role::Dim),
+    match (choice, &sheet.rule) {
+        (Choice::Always, Some(rule)) => {
+            line.push("   adds  ", Role::Dim);
+            line.push(&rule_words(rule), Role::Code);
+            line.push("   (e to edit)", Role::Dim);
         }
+        (Choice::Session | Choice::Always, None) => {
+            line.push("   no rule fits this call alone", Role::Dim);
+        }
+        (Choice::Once | Choice::Session | Choice::No, _) => {}
     }
     line
 }

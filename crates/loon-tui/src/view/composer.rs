@@ -46,14 +46,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> (u16, u16) {
         canvas.put(x, y, width as u16, &model.composer.row_line(*row, width));
     }
     if model.composer.is_empty() && !model.is_working() && model.opened {
-        canvas.text(x, inner.y, width as u16, placeholder(model), Role::Dim);
+        canvas.text(x, inner.y, width as u16, &model.placeholder, Role::Dim);
     }
     let column = cursor_column.min(usize::from(inner.width.saturating_sub(1)));
     (x + column as u16, inner.y + (cursor_row - first) as u16)
-}
-
-fn placeholder(model: &Model) -> &'static str {
-    if model.transcript.is_empty() { "what should be done?" } else { "what next?" }
 }
 
 /// Keys that act on the draft right now.

@@ -71,7 +71,8 @@ fn state(model: &Model) -> Line {
         return Line::of(&format!("{} stopping", glyphs.running), Role::Warn);
     }
     let elapsed = elapsed(model.now.saturating_sub(turn.since));
-    let mut line = Line::of(&format!("{} working {elapsed}", glyphs.running), Role::Accent);
+    let mut line =
+        Line::of(&format!("{} {} {elapsed}", glyphs.running, model.spinner), Role::Accent);
     if let Some(retry) = &model.session.retry {
         let seconds = retry.at.saturating_sub(model.now).div_ceil(1000);
         line.push(&format!(", again in {seconds} s: {}", retry.reason), Role::Warn);

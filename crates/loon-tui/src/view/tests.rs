@@ -41,9 +41,8 @@ impl Screen {
             ascii,
             color,
             mouse: false,
-            draft: None,
-            title: "loon".to_owned(),
-            history: Vec::new(),
+            placeholder: "what next?".to_owned(),
+            spinner: "working".to_owned(),
         };
         let size = |cells| NonZero::new(cells).unwrap();
         let mut screen = Self {

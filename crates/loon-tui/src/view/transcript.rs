@@ -41,7 +41,7 @@ fn welcome(canvas: &mut Canvas<'_>) {
     let x = area.x + if model.is_roomy() { 3 } else { 1 };
     let width = area.right().saturating_sub(x);
     let ellipsis = model.glyphs.ellipsis;
-    let mut lines = vec![Line::of(&model.title, Look::of(Role::Accent).with(Modifier::BOLD))];
+    let mut lines = vec![Line::of("Loom", Look::of(Role::Accent).with(Modifier::BOLD))];
     if model.opened {
         lines.push(Line::of(&model.session.cwd, Role::Dim));
         lines.push(Line::default());
