@@ -268,7 +268,13 @@ fn the_terminal_is_given_back_on_quitting_and_on_signals() {
     screen.press(key::CTRL_C);
     assert_eq!(screen.wait_exit(), Some(0));
     assert_given_back(&screen);
-    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+    let signals = [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGINT, 130),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGQUIT, 131),
+    ];
+    for (signal, code) in signals {
         let mut screen = session.open(&[]);
         screen.signal(signal);
         assert_eq!(screen.wait_exit(), Some(code), "{signal}");

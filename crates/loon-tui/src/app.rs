@@ -296,6 +296,7 @@ enum Caught {
 
 struct Signals {
     interrupt: Signal,
+    abort: Signal,
     terminate: Signal,
     hangup: Signal,
     resize: Signal,
@@ -306,6 +307,7 @@ impl Signals {
     fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
+            abort: signal(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             resize: signal(SignalKind::window_change())?,
@@ -316,6 +318,7 @@ impl Signals {
     async fn next(&mut self) -> Caught {
         tokio::select! {
             _ = self.interrupt.recv() => Caught::End(Exit::Interrupted),
+            _ = self.abort.recv() => Caught::End(Exit::Aborted),
             _ = self.terminate.recv() => Caught::End(Exit::Terminated),
             _ = self.hangup.recv() => Caught::End(Exit::HungUp),
             _ = self.resize.recv() => Caught::Resized,

@@ -77,6 +77,8 @@ pub enum Exit {
     Lost,
     /// SIGINT.
     Interrupted,
+    /// SIGQUIT.
+    Aborted,
     /// SIGTERM.
     Terminated,
     /// SIGHUP, or the terminal is gone.
@@ -93,6 +95,7 @@ impl Exit {
             Self::Quit => 0,
             Self::Lost => 1,
             Self::Interrupted => 130,
+            Self::Aborted => 131,
             Self::Terminated => 143,
             Self::HungUp => 129,
             Self::Panicked => 101,
