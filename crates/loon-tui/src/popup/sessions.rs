@@ -1,6 +1,6 @@
 //! Sessions of this folder to continue.
 
-use loon_api::{At, SessionSummary};
+use loon_api::{At, ExecutionId, SessionSummary};
 
 use super::{Kind, Popup, Row, Value};
 
@@ -9,10 +9,11 @@ pub(crate) fn open() -> Popup {
     Popup::new(Kind::Sessions, "sessions of this folder", "no other session is here", Vec::new())
 }
 
-/// Rows for `sessions`, as seen at `now`.
-pub(crate) fn rows(sessions: &[SessionSummary], now: At) -> Vec<Row> {
+/// Rows for `sessions` other than the `shown` one, as seen at `now`.
+pub(crate) fn rows(sessions: &[SessionSummary], shown: ExecutionId, now: At) -> Vec<Row> {
     sessions
         .iter()
+        .filter(|session| session.exec != shown)
         .map(|session| {
             let turns = if session.turns == 1 {
                 "1 turn".to_owned()
@@ -56,5 +57,24 @@ mod tests {
         assert_eq!(ago(at(0), at(59)), "59 min ago");
         assert_eq!(ago(at(0), at(61)), "1 h ago");
         assert_eq!(ago(at(0), at(4320)), "3 days ago");
+    }
+
+    #[test]
+    fn the_session_on_the_screen_is_not_among_those_to_open() {
+        let at = At::from_unix_ms(0);
+        let session = |exec| SessionSummary {
+            exec,
+            title: String::new(),
+            cwd: "/work".to_owned(),
+            created: at,
+            updated: at,
+            turns: 0,
+            model: None,
+            live: true,
+        };
+        let (shown, other) = (ExecutionId::generate(), ExecutionId::generate());
+        let rows = rows(&[session(shown), session(other)], shown, at);
+        let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
+        assert_eq!(values, [&Value::Session(other)]);
     }
 }

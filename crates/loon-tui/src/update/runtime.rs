@@ -53,7 +53,7 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
             model.composer.set(&rewound.text);
         }
         AgentEvent::SessionsListed(listed) => {
-            let rows = popup::sessions::rows(&listed.sessions, envelope.at);
+            let rows = popup::sessions::rows(&listed.sessions, envelope.exec, envelope.at);
             fill(model, Kind::Sessions, rows);
         }
         AgentEvent::ModelsListed(listed) => {
