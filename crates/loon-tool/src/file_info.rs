@@ -1,7 +1,7 @@
 //! `file_info`: what is known of one file or folder without showing its content.
 
 use std::fmt::Write as _;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::native::{NativeTool, blocking};
 use crate::nearby;
+use crate::open;
 use crate::read::kind;
 use crate::read::page::{Endings, LOADED};
 use crate::text;
@@ -105,7 +106,7 @@ fn content(path: &Path, metadata: &Metadata, lines: &mut Vec<String>) -> std::io
         return Ok(special.to_owned());
     }
     let size = text::size(metadata.len());
-    let mut file = File::open(path)?;
+    let mut file = open::for_reading(path)?;
     let mut bytes = Vec::new();
     file.by_ref().take(kind::SAMPLE as u64).read_to_end(&mut bytes)?;
     let binary = kind::is_binary(&bytes);
@@ -147,7 +148,7 @@ fn modified(metadata: &Metadata) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
     use std::io::Write as _;
     use std::time::{Duration, SystemTime};
 

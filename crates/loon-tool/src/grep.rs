@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::glob::pattern::Pattern;
 use crate::native::{NativeTool, blocking};
 use crate::nearby;
+use crate::open;
 use crate::text;
 use crate::walk::walk;
 use crate::workspace::Workspace;
@@ -155,7 +156,7 @@ fn search(
         }
         let name = text::visible_line(&workspace.display(entry.path()));
         let mut found = Found::new(&expression, &report);
-        let searched = File::open(entry.path()).and_then(|file| {
+        let searched = open::for_reading(entry.path()).and_then(|file| {
             let file = Cancellable { file, cancel };
             searcher.search_reader(&expression.matcher, file, &mut found)
         });

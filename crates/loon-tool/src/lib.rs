@@ -15,6 +15,7 @@ pub mod grep;
 pub mod list_directory;
 mod native;
 mod nearby;
+mod open;
 pub mod read;
 pub mod read_many;
 mod snapshot;

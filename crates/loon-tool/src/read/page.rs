@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::kind;
 use crate::nearby;
+use crate::open;
 use crate::text;
 use crate::workspace::Workspace;
 use crate::write_path::{Document, Encoding, Ending};
@@ -63,7 +64,7 @@ pub(crate) fn read(
     if !metadata.is_file() {
         return Err(format!("{shown} is {}, which cannot be read.", kind::special(&metadata)));
     }
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open::for_reading(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.by_ref().take(kind::SAMPLE as u64).read_to_end(&mut bytes).map_err(failed)?;
     if kind::is_binary(&bytes) {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::WriteError;
 use super::plan::{Described, Planned, changed_since};
 use crate::workspace::ContentHash;
-use crate::{Workspace, snapshot};
+use crate::{Workspace, open, snapshot};
 
 /// Puts all planned changes in place, or none. Pre-images are kept first; the model counts as
 /// having seen what it wrote.
@@ -315,7 +315,11 @@ pub(super) fn check_writable(
 }
 
 pub(super) fn read(workspace: &Workspace, path: &Path) -> Result<Vec<u8>, WriteError> {
-    fs::read(path).map_err(|error| WriteError::from_io(error, "read", workspace.display(path)))
+    let mut bytes = Vec::new();
+    open::for_reading(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|error| WriteError::from_io(error, "read", workspace.display(path)))?;
+    Ok(bytes)
 }
 
 fn attributes(path: &Path) -> io::Result<Attributes> {
