@@ -24,17 +24,19 @@ pub(crate) fn locate(workspace: &Workspace, path: &str) -> PathBuf {
 }
 
 fn reads_same(path: &Path) -> Option<PathBuf> {
-    if path.symlink_metadata().is_ok() {
+    let existing = path.ancestors().find(|above| above.symlink_metadata().is_ok())?;
+    if existing == path {
         return None;
     }
-    let name = path.file_name()?.to_str()?;
-    let parent = path.parent()?;
-    let parent = reads_same(parent).unwrap_or_else(|| parent.to_owned());
-    let wanted: String = name.nfkc().collect();
-    let found = names(&parent)
-        .into_iter()
-        .find(|entry| entry.to_str().is_some_and(|entry| entry.nfkc().eq(wanted.chars())));
-    Some(parent.join(found?))
+    let mut found = existing.to_owned();
+    for name in path.strip_prefix(existing).ok()? {
+        let wanted: String = name.to_str()?.nfkc().collect();
+        let entry = names(&found)
+            .into_iter()
+            .find(|entry| entry.to_str().is_some_and(|entry| entry.nfkc().eq(wanted.chars())))?;
+        found.push(entry);
+    }
+    Some(found)
 }
 
 /// A sentence that says that `path` is not there and what is.
@@ -133,6 +135,13 @@ mod tests {
         assert_eq!(composed, root.join("cafe\u{301}/re\u{301}sume\u{301}.txt"));
         assert_eq!(locate(&workspace, "Shot 9.41 AM.png"), root.join("Shot 9.41\u{202f}AM.png"));
         assert_eq!(locate(&workspace, "new/file"), root.join("new/file"));
+    }
+
+    #[test]
+    fn a_path_of_many_folders_is_no_trouble() {
+        let (_folder, workspace) = workspace();
+        let path = vec!["d"; 50_000].join("/");
+        assert_eq!(locate(&workspace, &path), workspace.root().join(&path));
     }
 
     #[test]
