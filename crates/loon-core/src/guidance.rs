@@ -24,11 +24,12 @@ pub(crate) fn read_root_guidance(root: &Path) -> Vec<(String, String)> {
 }
 
 fn read_bounded(path: &Path) -> Option<String> {
-    let file = std::fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
+    // Before it is opened: opening a pipe would wait for somebody to write to it.
+    let metadata = path.metadata().ok()?;
     if !metadata.is_file() {
         return None;
     }
+    let file = std::fs::File::open(path).ok()?;
     let mut bytes = Vec::new();
     file.take(LIMIT).read_to_end(&mut bytes).ok()?;
     let mut text: String = String::from_utf8_lossy(&bytes)
@@ -56,5 +57,13 @@ mod tests {
         assert_eq!(found.len(), 2);
         std::fs::write(dir.path().join("CLAUDE.md"), "use \x1b[31mtabs").unwrap();
         assert_eq!(read_root_guidance(dir.path()).len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("AGENTS.md")).unwrap();
+        std::fs::create_dir(dir.path().join("CLAUDE.md")).unwrap();
+        assert_eq!(read_root_guidance(dir.path()), []);
     }
 }
