@@ -39,6 +39,14 @@ impl Paths {
     }
 }
 
+/// The folder this process was started in, without links. It may have been deleted since.
+pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().and_then(|folder| folder.canonicalize()).map_err(|error| {
+        Failure::usage(format!("Cannot work in the current folder: {error}"))
+            .hint("It may have been deleted; change to another one.")
+    })
+}
+
 /// An environment variable that is an absolute path; anything else counts as unset.
 fn absolute(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())

@@ -20,7 +20,7 @@ use self::rules::LocalRules;
 use crate::args::SessionArgs;
 use crate::commands;
 use crate::failure::{Failure, plain};
-use crate::paths::Paths;
+use crate::paths::{Paths, current_folder};
 
 /// The settings of one folder, and where everything lives.
 pub(crate) struct Setup {
@@ -48,7 +48,7 @@ impl Setup {
     /// Finds the files without reading them.
     pub(crate) fn load_paths(cwd: Option<&Path>) -> Result<SetupPaths, Failure> {
         let paths = Paths::from_environment()?;
-        let folder = cwd.map_or_else(std::env::current_dir, |cwd| Ok(cwd.to_path_buf()))?;
+        let folder = cwd.map_or_else(current_folder, |cwd| Ok(cwd.to_path_buf()))?;
         let root = folder.canonicalize().map_err(|error| {
             Failure::usage(format!("Cannot work in {}: {error}", folder.display()))
         })?;

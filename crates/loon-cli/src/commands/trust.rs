@@ -4,11 +4,11 @@ use loon_config::trust::Trust;
 
 use crate::args::TrustArgs;
 use crate::failure::Failure;
-use crate::paths::Paths;
+use crate::paths::{Paths, current_folder};
 
 /// Remembers or forgets the current folder.
 pub(super) fn run(args: &TrustArgs) -> Result<u8, Failure> {
-    let folder = std::env::current_dir()?.canonicalize()?;
+    let folder = current_folder()?;
     let file = Paths::from_environment()?.trust_file();
     let mut trust = Trust::open(&file).map_err(|error| Failure::from(error.info()))?;
     let changed = if args.revoke { trust.revoke(&folder) } else { trust.trust(&folder) };

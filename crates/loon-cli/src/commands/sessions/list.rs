@@ -6,10 +6,11 @@ use loon_core::sessions::list_sessions;
 use loon_kernel::FileStore;
 
 use crate::failure::Failure;
+use crate::paths::current_folder;
 
 /// Prints the sessions of this folder, or all.
 pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failure> {
-    let cwd = std::env::current_dir()?.canonicalize()?.display().to_string();
+    let cwd = current_folder()?.display().to_string();
     let folder = (!all).then_some(cwd.as_str());
     let sessions =
         list_sessions(store, folder, usize::MAX).map_err(|error| Failure::from(error.info()))?;
