@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use thiserror::Error;
 
-use super::document::{Document, Ending};
+use super::document::Document;
 
 /// After this, two very different texts are aligned more coarsely; fewer lines then count as kept.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -65,19 +65,6 @@ impl Document {
             done = self.byte_at(splice.span.end);
         }
         out.extend_from_slice(&self.bytes()[done..]);
-        Ok(out)
-    }
-
-    /// This text in the encoding and with the byte order mark of the document, every LF as
-    /// `ending`. For replacing a file as a whole.
-    pub fn encode_whole(&self, text: &str, ending: Ending) -> Result<Vec<u8>, SpliceError> {
-        let mut out = self.bom().to_vec();
-        for (index, line) in text.split('\n').enumerate() {
-            if index > 0 {
-                self.encode(ending.as_str(), &mut out)?;
-            }
-            self.encode(line, &mut out)?;
-        }
         Ok(out)
     }
 
