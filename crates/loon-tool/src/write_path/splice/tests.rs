@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::write_path::document::Ending;
 use crate::write_path::Encoding;
 
 fn spliced(bytes: &[u8], find: &str, new: &str) -> Vec<u8> {
