@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::write_path::document::Ending;
 use crate::write_path::Encoding;
+use crate::write_path::document::Ending;
 
 fn spliced(bytes: &[u8], find: &str, new: &str) -> Vec<u8> {
     let document = Document::decode(bytes.to_vec());
