@@ -79,6 +79,10 @@ impl From<ModeArg> for Mode {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Commands {
     /// Run one prompt without a screen.
+    ///
+    /// Exit status: 0 completed, 1 failed, 2 usage or settings, 3 stopped before completion (denied,
+    /// budget, turn limit, nothing to run), 124 deadline, 130 interrupted, 143 terminated, 141 the
+    /// reader of standard output went away.
     Exec(ExecArgs),
     /// Watch a scripted model repair a real repository; needs no key and no network.
     Demo(DemoArgs),
@@ -113,12 +117,7 @@ pub(crate) enum Commands {
     },
 }
 
-/// One prompt without a screen. The prompt comes from the argument, or from standard input if it is
-/// `-` or missing; standard input is not read when a prompt is given.
-///
-/// Exit status: 0 completed, 1 failed, 2 usage or settings, 3 stopped before completion (denied,
-/// budget, turn limit, nothing to run), 124 deadline, 130 interrupted, 143 terminated, 141 the
-/// reader of standard output went away.
+/// One prompt without a screen.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// The prompt. With `-` or none it is read from standard input, which is not read otherwise.

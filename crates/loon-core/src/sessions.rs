@@ -2,13 +2,14 @@
 
 use std::str::FromStr as _;
 
-use loon_api::{AgentEvent, At, ExecutionId, ExecutionKind, SessionSummary};
+use loon_api::{AgentEvent, Envelope, ExecutionId, ExecutionKind, ItemBody, SessionSummary};
 use loon_kernel::{JournalStore, StoreError};
 
-use crate::conversation::Conversation;
+use crate::conversation::title_of;
 
-/// The newest sessions, newest first: those of the folder `cwd`, or all. Damaged journals are left
-/// out; `loon sessions verify --all` names them.
+/// The newest sessions, newest first: those of the folder `cwd`, or all. Sessions without a turn have
+/// nothing to go back to and are left out, as are damaged journals, which `loon sessions verify --all`
+/// names.
 pub fn list_sessions(
     store: &dyn JournalStore,
     cwd: Option<&str>,
@@ -27,13 +28,19 @@ pub fn list_sessions(
     Ok(sessions)
 }
 
-/// The newest session of a folder.
+/// The newest session of a folder that has a turn.
 pub fn newest_session(
     store: &dyn JournalStore,
     cwd: &str,
 ) -> Result<Option<ExecutionId>, StoreError> {
     let mut newest = store.list()?.into_iter();
-    Ok(newest.find(|exec| folder_of(store, *exec).as_deref() == Some(cwd)))
+    Ok(newest
+        .find(|exec| folder_of(store, *exec).as_deref() == Some(cwd) && has_turn(store, *exec)))
+}
+
+fn has_turn(store: &dyn JournalStore, exec: ExecutionId) -> bool {
+    let records = store.read(exec).into_iter().flatten();
+    records.flatten().any(|record| matches!(record.event, AgentEvent::TurnStarted(_)))
 }
 
 /// The session whose id begins with `prefix`, if there is exactly one.
@@ -63,30 +70,42 @@ pub fn folder_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<String> 
 }
 
 fn summarize(store: &dyn JournalStore, exec: ExecutionId) -> Option<SessionSummary> {
-    let mut conversation = Conversation::default();
-    let mut cwd = None;
-    let mut created: Option<At> = None;
-    let mut updated: Option<At> = None;
-    for envelope in store.read(exec).ok()? {
-        let Ok(envelope) = envelope else { break };
-        created.get_or_insert(envelope.at);
-        updated = Some(envelope.at);
-        if let AgentEvent::ExecutionStarted(started) = &envelope.event {
-            if started.kind != ExecutionKind::Session {
-                return None;
+    let mut summary: Option<SessionSummary> = None;
+    for record in store.read(exec).ok()? {
+        let Ok(record) = record else { break };
+        let Some(summary) = &mut summary else {
+            summary = Some(begun(exec, record)?);
+            continue;
+        };
+        summary.updated = record.at;
+        match record.event {
+            AgentEvent::TurnStarted(started) => {
+                summary.turns += 1;
+                summary.model = Some(started.model);
             }
-            cwd = Some(started.cwd.clone());
+            AgentEvent::ItemCompleted(completed) if summary.title.is_empty() => {
+                if let ItemBody::UserMessage { text, .. } = &completed.item.body {
+                    summary.title = title_of(text);
+                }
+            }
+            _ => {}
         }
-        conversation.apply(envelope.turn, &envelope.event);
     }
-    Some(SessionSummary {
+    let summary = summary.filter(|summary| summary.turns > 0)?;
+    Some(SessionSummary { live: store.is_live(exec), ..summary })
+}
+
+/// The summary of a session of which only the first record is known.
+fn begun(exec: ExecutionId, first: Envelope) -> Option<SessionSummary> {
+    let AgentEvent::ExecutionStarted(started) = first.event else { return None };
+    (started.kind == ExecutionKind::Session).then_some(SessionSummary {
         exec,
-        title: conversation.title().unwrap_or_default().to_owned(),
-        cwd: cwd?,
-        created: created?,
-        updated: updated?,
-        turns: conversation.turns(),
-        model: conversation.model().map(str::to_owned),
-        live: store.is_live(exec),
+        title: String::new(),
+        cwd: started.cwd,
+        created: first.at,
+        updated: first.at,
+        turns: 0,
+        model: None,
+        live: false,
     })
 }

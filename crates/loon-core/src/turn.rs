@@ -11,7 +11,7 @@ use loon_api::{
     Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest,
     StopReason, ToolCallStatus, ToolResult, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
 };
-use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome, ToolEffect};
+use loon_kernel::{EffectFailure, KernelError, Model, ModelEffect, ModelOutcome, ToolEffect};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::effect_of;
@@ -351,6 +351,7 @@ impl Session {
                 .collect();
             let done = self.attend(futures_util::future::join_all(effects)).await?;
             for item in done {
+                let item = item?;
                 if matches!(&item.body, ItemBody::ToolCall(call) if call.status == ToolCallStatus::Denied)
                 {
                     self.running()?.last_step_denied = true;
@@ -368,7 +369,7 @@ impl Session {
         turn: TurnNumber,
         item: Item,
         cancel: CancellationToken,
-    ) -> impl Future<Output = Item> + use<> {
+    ) -> impl Future<Output = Result<Item, KernelError>> + use<> {
         let gate = Arc::clone(&self.gate);
         let recorder = self.recorder.clone();
         let cwd = self.deps.options.cwd.display().to_string();

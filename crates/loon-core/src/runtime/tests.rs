@@ -546,3 +546,21 @@ async fn a_session_that_is_not_there_is_a_usage_error() {
     assert_eq!(finished(&events).outcome, Outcome::Usage);
     assert_eq!(finished(&events).error.as_ref().unwrap().code, ErrorCode::NotFound);
 }
+
+#[tokio::test]
+async fn lists_show_sessions_that_have_a_turn_newest_first() {
+    let bench = bench([say("one"), say("two")]);
+    let first = run(&bench.deps, SessionChoice::New, &["find the leak\nplease"]).await[0].exec;
+    let second = run(&bench.deps, SessionChoice::New, &["again"]).await[0].exec;
+    let mut empty = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    empty.commands.send(Command::Close).await.unwrap();
+    while empty.events.recv().await.is_some() {}
+    let cwd = bench.deps.options.cwd.display().to_string();
+    let store = bench.deps.store.as_ref();
+    let listed = crate::sessions::list_sessions(store, Some(&cwd), 9).unwrap();
+    let shown: Vec<_> =
+        listed.iter().map(|one| (one.exec, one.title.as_str(), one.turns)).collect();
+    assert_eq!(shown, [(second, "again", 1), (first, "find the leak", 1)]);
+    assert_eq!(crate::sessions::newest_session(store, &cwd).unwrap(), Some(second));
+    assert!(crate::sessions::list_sessions(store, Some("/elsewhere"), 9).unwrap().is_empty());
+}
