@@ -7,7 +7,6 @@ use loon_api::{Answer, BoxFuture, Effort, ModelError, ModelInfo, ModelRequest};
 use loon_kernel::port::{Admitted, EffectContext, Model};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::catalog::{self, RemoteModel};
@@ -17,8 +16,7 @@ use crate::script::{Script, ScriptError};
 use crate::wire::{Format, Target};
 
 /// What a provider speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
     /// Chat Completions: what nearly every local server and gateway speaks too.
     OpenaiChat,
@@ -28,17 +26,6 @@ pub enum ProviderKind {
     Anthropic,
     /// A script in place of a model; see [`crate::script`].
     Script,
-}
-
-impl ProviderKind {
-    /// The base URL of the company that made the format.
-    pub fn default_base_url(self) -> Option<&'static str> {
-        match self {
-            Self::OpenaiChat | Self::OpenaiResponses => Some("https://api.openai.com/v1"),
-            Self::Anthropic => Some("https://api.anthropic.com/v1"),
-            Self::Script => None,
-        }
-    }
 }
 
 /// Where the steps of a script come from.
@@ -57,7 +44,7 @@ pub struct ProviderConfig {
     pub name: String,
     /// What it speaks.
     pub kind: ProviderKind,
-    /// With its version segment, for every kind; absent means [`ProviderKind::default_base_url`].
+    /// With its version segment; only a script does without.
     pub base_url: Option<String>,
     /// Absent is fine for a local server.
     pub api_key: Option<SecretString>,
@@ -133,7 +120,6 @@ pub struct Provider {
 #[derive(Debug)]
 struct Inner {
     name: String,
-    kind: ProviderKind,
     reach: Reach,
     /// What errors must not show.
     secrets: Vec<SecretString>,
@@ -163,17 +149,7 @@ impl Provider {
                 )?)),
             };
         let secrets = secrets(&config);
-        Ok(Self { inner: Arc::new(Inner { name: config.name, kind: config.kind, reach, secrets }) })
-    }
-
-    /// Its name in settings.
-    pub fn name(&self) -> &str {
-        &self.inner.name
-    }
-
-    /// What it speaks.
-    pub fn kind(&self) -> ProviderKind {
-        self.inner.kind
+        Ok(Self { inner: Arc::new(Inner { name: config.name, reach, secrets }) })
     }
 
     /// The model `name` of this provider. Nothing is asked of the server.
@@ -278,11 +254,7 @@ fn secrets(config: &ProviderConfig) -> Vec<SecretString> {
 
 fn base_url(config: &ProviderConfig) -> Result<Url, ProviderError> {
     let fail = |reason: String| ProviderError::BaseUrl { provider: config.name.clone(), reason };
-    let text = config
-        .base_url
-        .as_deref()
-        .or(config.kind.default_base_url())
-        .ok_or_else(|| fail("is missing".to_owned()))?;
+    let text = config.base_url.as_deref().ok_or_else(|| fail("is missing".to_owned()))?;
     let url = Url::parse(text).map_err(|error| fail(format!("is no URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(fail("must begin with http:// or https:// and a host".to_owned()));
