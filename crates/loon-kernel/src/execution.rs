@@ -110,7 +110,11 @@ impl Execution {
         Ok(Self::new(recorder, store, opened.repaired_bytes))
     }
 
-    fn new(recorder: Recorder, store: Arc<dyn JournalStore>, repaired_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(
+        recorder: Recorder,
+        store: Arc<dyn JournalStore>,
+        repaired_bytes: Option<u64>,
+    ) -> Self {
         Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)), repaired_bytes }
     }
 

@@ -20,6 +20,7 @@ use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
+use crate::store::StoreError;
 
 /// How a call ended, before it is put into its item.
 struct Ended {
@@ -36,19 +37,27 @@ impl Gate {
     /// Performs a tool call. The item that comes back is final, has been recorded, and tells the
     /// model what happened. While the call is under way the reader of the stream sees the item
     /// asking and running.
-    pub async fn tool(&self, mut effect: ToolEffect<'_>) -> Item {
-        let ItemBody::ToolCall(call) = &effect.item.body else { return effect.item };
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be written. Nothing may follow then: what the call did is not known to
+    /// the history. An execution that was cancelled or taken over is no error, but an item that says so.
+    pub async fn tool(&self, mut effect: ToolEffect<'_>) -> Result<Item, KernelError> {
+        let ItemBody::ToolCall(call) = &effect.item.body else { return Ok(effect.item) };
         let mut call = call.clone();
         let known =
             self.execution.recorder().with_state(|state| state.effects.get(&effect.key).cloned());
         if let Some(known) = known {
-            return self.replay_tool(&effect, call, &known).await;
+            return Ok(self.replay_tool(&effect, call, &known).await);
         }
         let _in_flight = self.execution.enter();
         match self.perform(&mut effect, &mut call).await {
-            Ok(item) => item,
-            // There is nobody left to record for: the journal is closed, taken over or broken.
-            Err(error) => final_item(&effect, call, Ended::unrecorded(&error), None),
+            // There is nobody left to record for: the execution is over here.
+            Err(
+                error @ (KernelError::Cancelled { .. }
+                | KernelError::Store(StoreError::Fenced { .. })),
+            ) => Ok(final_item(&effect, call, Ended::unrecorded(&error), None)),
+            done => done,
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use loon_api::event::{Decision, EffectStatus, TurnStarted};
 use loon_api::{
-    AgentEvent, ErrorCode, Item, Mode, PermissionRule, ToolCallStatus, ToolClass, ToolResult,
+    AgentEvent, Envelope, ErrorCode, Item, Mode, PermissionRule, ToolCallStatus, ToolClass,
+    ToolResult,
 };
 use serde_json::json;
 
@@ -14,8 +15,11 @@ use super::{
     Behaviour, FakeModel, FakeTool, Fixed, House, Person, answer, ask, call, cents, house, of,
     options, request, said, text, tokens,
 };
+use crate::error::KernelError;
 use crate::execution::Execution;
-use crate::store::JournalStore;
+use crate::fold::ExecutionState;
+use crate::recorder::Recorder;
+use crate::store::{JournalStore, JournalWriter, StoreError, SyncJob};
 
 fn second(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -23,7 +27,7 @@ fn second(seconds: u64) -> Duration {
 
 fn spawn(gate: &Arc<Gate>, effect: ToolEffect<'static>) -> tokio::task::JoinHandle<Item> {
     let gate = Arc::clone(gate);
-    tokio::spawn(async move { gate.tool(effect).await })
+    tokio::spawn(async move { gate.tool(effect).await.unwrap() })
 }
 
 fn ask_verdict(always: Option<&str>) -> Verdict {
@@ -63,7 +67,7 @@ async fn a_changing_call_is_recorded_before_it_runs_and_a_reading_one_only_after
         let mut house = house(None).await;
         let tool = FakeTool::new("t", class, Behaviour::Answers);
         let gate = house.gate(options(vec![Arc::<FakeTool>::clone(&tool)]));
-        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
         assert_eq!(house.kinds(), kinds, "{class:?}");
         let done = of(&item);
         assert_eq!((done.status, done.title.as_str()), (ToolCallStatus::Done, "x"));
@@ -85,7 +89,7 @@ async fn a_failure_of_the_tool_itself_is_an_answer() {
     let house = house(None).await;
     let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Fails);
     let gate = house.gate(options(vec![tool]));
-    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!((of(&item).status, text(&item)), (ToolCallStatus::Failed, "exit 1"));
     assert_eq!(house.end().status, EffectStatus::Completed);
 }
@@ -101,7 +105,7 @@ async fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
         ("t", json!({}), ErrorCode::Invalid, "`line` is missing"),
     ];
     for (index, (name, arguments, code, words)) in (0..).zip(cases) {
-        let item = gate.tool(call(index, name, arguments)).await;
+        let item = gate.tool(call(index, name, arguments)).await.unwrap();
         assert_eq!(of(&item).status, ToolCallStatus::Failed);
         assert!(text(&item).contains(words), "{}", text(&item));
         assert!(of(&item).result.as_ref().unwrap().is_error);
@@ -130,7 +134,7 @@ async fn all_authorities_must_allow() {
             authorities: authorities.collect(),
             ..options(vec![Arc::<FakeTool>::clone(&tool)])
         });
-        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
         assert_eq!(tool.runs() == 1, runs);
         if verdicts.contains(&deny()) {
             assert_eq!(text(&item), "Not run: permission denied. deny rule");
@@ -145,7 +149,7 @@ async fn an_approval_shows_exactly_what_will_run() {
     let mut house = house(None).await;
     let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Answers);
     let (options, person) = asking(Person::new(Some(Decision::Approved)), &tool);
-    let item = house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await;
+    let item = house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!(of(&item).status, ToolCallStatus::Done);
     let asked = person.asked.lock().unwrap().pop().unwrap();
     assert_eq!((asked.detail.as_str(), asked.cwd.as_str()), ("exactly x", "~/w"));
@@ -175,7 +179,7 @@ async fn a_rule_for_always_is_offered_only_if_it_satisfies_all_who_ask() {
         let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Answers);
         let (mut options, person) = asking(Person::new(Some(Decision::Approved)), &tool);
         options.authorities.push(Arc::new(Fixed(ask_verdict(second))));
-        house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await;
+        house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
         assert_eq!(person.asked.lock().unwrap()[0].always.is_some(), offered);
     }
 }
@@ -193,7 +197,7 @@ async fn a_no_reaches_the_model_with_its_reason() {
         let house = house(None).await;
         let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Answers);
         let (options, _) = asking(Person::new(Some(decision)), &tool);
-        let item = house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await;
+        let item = house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
         assert_eq!((of(&item).status, text(&item)), (ToolCallStatus::Denied, words));
         assert_eq!(tool.runs(), 0);
         let end = house.end();
@@ -303,7 +307,7 @@ async fn a_cancel_of_the_execution_stops_a_call_in_the_middle_and_comes_last() {
     assert_eq!(of(&running.await.unwrap()).status, ToolCallStatus::Cancelled);
     let kinds = ["effect.started", "item.completed", "effect.finished", "execution.cancelled"];
     assert_eq!(house.kinds(), kinds);
-    let late = gate.tool(call(1, "t", json!({"line": "x"}))).await;
+    let late = gate.tool(call(1, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!((of(&late).status, tool.runs()), (ToolCallStatus::Cancelled, 1));
     assert_eq!(house.kinds(), kinds);
 }
@@ -338,7 +342,7 @@ async fn the_deadline_ends_a_running_call_and_denies_the_next() {
     house.clock.advance(second(40));
     let item = running.await.unwrap();
     assert!(text(&item).contains("the deadline of 60 s passed"), "{}", text(&item));
-    let next = gate.tool(call(1, "t", json!({"line": "x"}))).await;
+    let next = gate.tool(call(1, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!(text(&next), "Not run: the deadline of 60 s passed.");
     assert_eq!(of(&next).error.as_ref().unwrap().code, ErrorCode::DeadlineExceeded);
     let model = Arc::new(FakeModel::new([]));
@@ -359,7 +363,7 @@ async fn a_spent_budget_denies_tools_except_for_requests() {
         let gate = house.gate(GateOptions { budget, ..options(tools) });
         let model = Arc::new(FakeModel::new([Ok(answer("a", tokens(1, 0)))]));
         gate.model(ask(0, &model, &request()), said(0)).await.unwrap();
-        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+        let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
         assert_eq!(tool.runs(), runs);
         if runs == 0 {
             assert_eq!(text(&item), "Not run: the budget of $0.01 is spent ($0.01 used).");
@@ -400,7 +404,7 @@ async fn a_tool_that_panics_is_a_failed_call() {
     let house = house(None).await;
     let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Panics);
     let gate = house.gate(options(vec![tool]));
-    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!(of(&item).status, ToolCallStatus::Failed);
     assert_eq!(text(&item), "The call failed: the tool broke down: out of cheese.");
     assert_eq!(house.end().status, EffectStatus::Failed);
@@ -412,9 +416,9 @@ async fn a_finished_call_is_not_run_again_even_after_a_restart() {
     let tool = FakeTool::new("t", ToolClass::Writes, Behaviour::Answers);
     let tools = || -> Vec<Arc<dyn crate::port::Tool>> { vec![Arc::<FakeTool>::clone(&tool)] };
     let gate = house.gate(options(tools()));
-    let first = gate.tool(call(0, "t", json!({"line": "x"}))).await;
-    let denied = gate.tool(call(1, "u", json!({}))).await;
-    assert_eq!(gate.tool(call(0, "t", json!({"line": "x"}))).await, first);
+    let first = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
+    let denied = gate.tool(call(1, "u", json!({}))).await.unwrap();
+    assert_eq!(gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap(), first);
     let (exec, store) = (house.execution.exec(), Arc::clone(&house.store));
     drop((gate, house));
 
@@ -424,8 +428,8 @@ async fn a_finished_call_is_not_run_again_even_after_a_restart() {
     let resumed =
         Execution::resume(port, Arc::new(clock), exec, events, &mut |_| {}).await.unwrap();
     let gate = Gate::new(&resumed, options(tools()));
-    assert_eq!(gate.tool(call(0, "t", json!({"line": "x"}))).await, first);
-    assert_eq!(gate.tool(call(1, "u", json!({}))).await, denied);
+    assert_eq!(gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap(), first);
+    assert_eq!(gate.tool(call(1, "u", json!({}))).await.unwrap(), denied);
     assert_eq!(tool.runs(), 1);
 }
 
@@ -449,11 +453,52 @@ async fn a_call_whose_end_is_unknown_is_shown_so_and_not_repeated() {
     let resumed =
         Execution::resume(port, Arc::new(clock), exec, events, &mut |_| {}).await.unwrap();
     let gate = Gate::new(&resumed, options(tools()));
-    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await;
+    let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!(of(&item).status, ToolCallStatus::Unknown);
     assert!(text(&item).contains("Look before you repeat it"));
     assert_eq!(tool.runs(), 1);
     let last = store.read(exec).unwrap().last().unwrap().unwrap();
     let AgentEvent::ItemCompleted(recorded) = last.event else { panic!("{last:?}") };
     assert_eq!(recorded.item, item);
+}
+
+/// A journal whose disk has no room for items, only for shorter records.
+struct NearlyFull;
+
+impl JournalWriter for NearlyFull {
+    fn append(&mut self, batch: &[Envelope]) -> Result<(), StoreError> {
+        if batch.iter().any(|record| matches!(record.event, AgentEvent::ItemCompleted(_))) {
+            let source = std::io::ErrorKind::StorageFull.into();
+            return Err(StoreError::Io { action: "write", path: "/j".into(), source });
+        }
+        Ok(())
+    }
+
+    fn sync_job(&mut self) -> SyncJob {
+        Box::new(|| Ok(()))
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_end_cannot_be_recorded_is_an_error() {
+    let house = house(None).await;
+    let (events, _reader) = tokio::sync::mpsc::channel(64);
+    let recorder = Recorder::new(
+        house.execution.exec(),
+        Arc::new(house.clock.clone()),
+        events,
+        Box::new(NearlyFull),
+        ExecutionState::default(),
+    );
+    let port: Arc<dyn JournalStore> = Arc::<crate::MemoryStore>::clone(&house.store);
+    let execution = Execution::new(recorder, port, None);
+    let tool = FakeTool::new("t", ToolClass::Writes, Behaviour::Answers);
+    let gate = Gate::new(&execution, options(vec![Arc::<FakeTool>::clone(&tool)]));
+    let error = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap_err();
+    assert_eq!(tool.runs(), 1);
+    assert!(matches!(error, KernelError::Store(StoreError::Io { .. })), "{error}");
 }
