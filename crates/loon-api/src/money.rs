@@ -94,7 +94,7 @@ pub struct Usage {
 impl Usage {
     /// Input plus output, counting what is unknown as nothing.
     pub fn total(&self) -> u64 {
-        self.input_tokens.unwrap_or(0) + self.output_tokens.unwrap_or(0)
+        self.input_tokens.unwrap_or(0).saturating_add(self.output_tokens.unwrap_or(0))
     }
 
     /// True if nothing was reported.
@@ -135,5 +135,13 @@ mod tests {
         assert_eq!(sum.input_tokens, Some(3));
         assert_eq!(sum.cached_tokens, None);
         assert_eq!(sum.total(), 5);
+    }
+
+    #[test]
+    fn counts_beyond_all_measure_stay_at_the_end() {
+        let most = Some(u64::MAX);
+        let mut sum = Usage { input_tokens: most, output_tokens: most, ..Usage::default() };
+        sum += sum;
+        assert_eq!((sum.input_tokens, sum.total()), (most, u64::MAX));
     }
 }

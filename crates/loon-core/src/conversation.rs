@@ -72,7 +72,7 @@ impl Conversation {
         self.usage += usage;
         self.cost += cost;
         if let Some(input) = usage.input_tokens {
-            self.request_tokens = Some(input + usage.output_tokens.unwrap_or(0));
+            self.request_tokens = Some(input.saturating_add(usage.output_tokens.unwrap_or(0)));
         }
     }
 
