@@ -84,9 +84,7 @@ impl Server {
             .user_agent(concat!("loon/", env!("CARGO_PKG_VERSION")))
             .default_headers(self.headers.clone())
             .connect_timeout(self.timeouts.connect)
-            .redirect(redirect::Policy::none())
-            // Compression holds small pieces of a stream back.
-            .no_gzip();
+            .redirect(redirect::Policy::none());
         if self.base.scheme() == "http" {
             // Reading the trust store costs more than everything else at start-up.
             builder = builder.tls_certs_only([]);
