@@ -29,32 +29,48 @@ fn read_lines(
     input: &mut impl std::io::BufRead,
     sender: &mpsc::Sender<Result<Command, ErrorInfo>>,
 ) {
-    use std::io::{BufRead as _, Read as _};
-    let mut line = String::new();
     for number in 1_u64.. {
-        line.clear();
-        let read = match input.by_ref().take(MAX_LINE).read_line(&mut line) {
-            Ok(0) => return,
-            Ok(read) => read as u64,
+        let command = match next_line(input) {
+            Ok(Line::End) => return,
+            Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
+            Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
+                let message = format!("Line {number} of standard input is no command: {error}");
+                ErrorInfo::new(ErrorCode::Invalid, message)
+            }),
+            Ok(Line::TooLong) => {
+                let message =
+                    format!("Line {number} of standard input is longer than {MAX_LINE} bytes.");
+                Err(ErrorInfo::new(ErrorCode::Invalid, message))
+            }
             Err(error) => {
                 let message = format!("Cannot read standard input: {error}");
                 let _ = sender.blocking_send(Err(ErrorInfo::new(ErrorCode::Io, message)));
                 return;
             }
         };
-        if line.trim().is_empty() {
-            continue;
-        }
-        let command = serde_json::from_str(&line).map_err(|error| {
-            let message = if read == MAX_LINE {
-                format!("Line {number} of standard input is longer than {MAX_LINE} bytes.")
-            } else {
-                format!("Line {number} of standard input is no command: {error}")
-            };
-            ErrorInfo::new(ErrorCode::Invalid, message)
-        });
         if sender.blocking_send(command).is_err() {
             return;
+        }
+    }
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// The next line. One that is too long is passed over to its end, so that no part of it is taken
+/// for a command.
+fn next_line(input: &mut impl std::io::BufRead) -> std::io::Result<Line> {
+    use std::io::{BufRead as _, Read as _};
+    let mut line = Vec::new();
+    match input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)? {
+        0 => Ok(Line::End),
+        read if read as u64 <= MAX_LINE || line.ends_with(b"\n") => Ok(Line::Whole(line)),
+        _ => {
+            input.skip_until(b'\n')?;
+            Ok(Line::TooLong)
         }
     }
 }
@@ -72,6 +88,21 @@ mod tests {
         let error = lines.recv().await.unwrap().unwrap_err();
         assert!(error.message.starts_with("Line 3 "), "{}", error.message);
         assert_eq!(lines.recv().await, Some(Ok(Command::Steer { text: "x".into() })));
+        assert_eq!(lines.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_cannot_be_taken_leaves_the_next_ones_whole() {
+        let (sender, mut lines) = mpsc::channel(16);
+        let mut text = b"\xff\xfe\n".to_vec();
+        text.resize(text.len() + usize::try_from(MAX_LINE).unwrap() + 1, b' ');
+        text.extend(b"{\"type\":\"close\"}\n{\"type\":\"interrupt\"}\n");
+        std::thread::spawn(move || read_lines(&mut text.as_slice(), &sender));
+        for beginning in ["Line 1 ", "Line 2 of standard input is longer"] {
+            let error = lines.recv().await.unwrap().unwrap_err();
+            assert!(error.message.starts_with(beginning), "{}", error.message);
+        }
+        assert_eq!(lines.recv().await, Some(Ok(Command::Interrupt)));
         assert_eq!(lines.recv().await, None);
     }
 }
