@@ -60,14 +60,15 @@ fn nothing_to_run_is_status_3() {
 }
 
 #[test]
-fn a_wrong_command_line_is_status_2() {
+fn a_wrong_command_line_is_status_2_in_a_whole_stream() {
     let server = ModelServer::queue([]);
     let (home, repo) = chat_setup(&server);
     for arguments in [&["--no-such-option", "go"][..], &["--deadline", "soon", "go"]] {
         let finished = Loon::exec(&home, repo.path(), arguments.iter().copied()).run();
-        assert_eq!(finished.code, Some(2), "{arguments:?}");
-        assert_eq!(finished.text(), "");
-        assert!(!finished.stderr.is_empty(), "{arguments:?} says nothing");
+        assert_eq!(outcome(&finished), (Some(2), json!("usage")), "{arguments:?}");
+        let told = finished.terminal()["error"]["message"].clone();
+        assert!(told.as_str().is_some_and(|told| told.contains(arguments[0])), "{told}");
+        assert!(finished.stderr.contains(arguments[0]), "{}", finished.stderr);
     }
 }
 
