@@ -49,13 +49,15 @@ pub(super) fn run() -> Result<u8, Failure> {
 }
 
 fn programs(report: &mut Report) {
-    for (name, what_needs) in
-        [("bash", "the bash tool needs"), ("git", "the Git tools and the demo need")]
-    {
+    for (name, what_needs) in [("bash", "the bash tool"), ("git", "the demo")] {
         match find_program(name) {
             Some(path) => report.good(name, &path.display().to_string()),
             None => {
-                report.bad(name, "is not on PATH", &format!("Install {name}; {what_needs} it."));
+                report.bad(
+                    name,
+                    "is not on PATH",
+                    &format!("Install {name}; {what_needs} needs it."),
+                );
             }
         }
     }
