@@ -17,7 +17,8 @@ use std::sync::Arc;
 use loon_core::Dependencies;
 
 use crate::args::{Cli, Commands};
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
+use crate::safe::plain;
 use crate::wiring::LocalModel;
 
 /// Runs what the command line asks for. Gives the exit status.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use loon_api::{ErrorCode, ErrorInfo, Outcome};
 
+use crate::safe::plain;
+
 /// An error at the outermost floor.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -88,12 +90,4 @@ pub(crate) fn say_error(error: &ErrorInfo) {
     for hint in &error.hints {
         let _ = writeln!(stderr, "  {}", plain(hint));
     }
-}
-
-/// Text without control characters other than newline and tab: nothing from outside reaches the
-/// terminal raw.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
-        .collect()
 }

@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod headless;
 mod paths;
+mod safe;
 mod signals;
 mod wiring;
 

@@ -19,8 +19,9 @@ pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
 use crate::args::SessionArgs;
 use crate::commands;
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
 use crate::paths::{Paths, current_folder};
+use crate::safe::plain;
 
 /// The settings of one folder, and where everything lives.
 pub(crate) struct Setup {

@@ -8,7 +8,8 @@ use loon_api::{AgentEvent, Envelope, ItemBody, ToolCallItem, ToolCallStatus};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::failure::{plain, say_error};
+use crate::failure::say_error;
+use crate::safe::{plain, write_json};
 
 /// Events that may wait for the writer.
 const CAPACITY: usize = 256;
@@ -114,7 +115,7 @@ fn write_events(
 fn write_event(format: Format, event: &Envelope, out: &mut impl Write) -> io::Result<()> {
     match format {
         Format::Json => {
-            serde_json::to_writer(&mut *out, event)?;
+            write_json(out, event)?;
             out.write_all(b"\n")
         }
         Format::Text => write_text(event, out),

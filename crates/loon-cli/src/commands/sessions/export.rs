@@ -7,6 +7,7 @@ use loon_kernel::{FileStore, JournalStore as _};
 
 use super::transcript;
 use crate::failure::Failure;
+use crate::safe;
 
 /// Writes the transcript as Markdown or the records as JSON lines.
 pub(super) fn run(
@@ -31,7 +32,7 @@ fn records(store: &FileStore, exec: ExecutionId) -> Result<String, Failure> {
     let mut text = String::new();
     for record in store.read(exec).map_err(|error| Failure::from(error.info()))? {
         let record = record.map_err(|error| Failure::from(error.info()))?;
-        text.push_str(&serde_json::to_string(&record).map_err(anyhow::Error::from)?);
+        text.push_str(&safe::json(&record).map_err(anyhow::Error::from)?);
         text.push('\n');
     }
     Ok(text)

@@ -7,6 +7,7 @@ use loon_kernel::FileStore;
 
 use crate::failure::Failure;
 use crate::paths::current_folder;
+use crate::safe;
 
 /// Prints the sessions of this folder, or all.
 pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failure> {
@@ -17,7 +18,7 @@ pub(super) fn run(store: &FileStore, all: bool, json: bool) -> Result<u8, Failur
     let mut text = String::new();
     for session in &sessions {
         if json {
-            let line = serde_json::to_string(session).map_err(anyhow::Error::from)?;
+            let line = safe::json(session).map_err(anyhow::Error::from)?;
             let _ = writeln!(text, "{line}");
             continue;
         }

@@ -6,7 +6,8 @@ use loon_api::{ExecutionId, Item, ItemBody, ToolCallItem};
 use loon_core::Conversation;
 use loon_kernel::JournalStore;
 
-use crate::failure::{Failure, plain};
+use crate::failure::Failure;
+use crate::safe::plain;
 
 /// Reads a session's journal into its conversation.
 pub(super) fn read(store: &dyn JournalStore, exec: ExecutionId) -> Result<Conversation, Failure> {
