@@ -63,6 +63,21 @@ pub(crate) fn write(tree: &Tree, pages: &[Page]) -> Result<String> {
     Ok(said.join("\n"))
 }
 
+/// Writes the built command's completion scripts for every shell it knows.
+pub(crate) fn completions(tree: &Tree) -> Result<String> {
+    let folder = tree.path("target/completions");
+    std::fs::create_dir_all(&folder)?;
+    let mut said = Vec::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = tree.ask(&tree.binary(), &["completions".to_owned(), shell.to_owned()])?;
+        let file = folder.join(format!("loon.{shell}"));
+        #[expect(clippy::disallowed_methods, reason = "a generated file under target")]
+        std::fs::write(&file, script)?;
+        said.push(format!("wrote target/completions/loon.{shell}"));
+    }
+    Ok(said.join("\n"))
+}
+
 /// The generated files that are not what the types say. The page of commands is judged where `loon`
 /// has been built from the present sources, as it is when all tests run.
 pub(crate) fn stale(tree: &Tree) -> Result<Vec<String>> {

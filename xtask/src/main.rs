@@ -28,6 +28,8 @@ enum Chore {
     Schema,
     /// Write the generated pages under docs/reference.
     Reference,
+    /// Write completion scripts of the built command for every shell to target/completions.
+    Completions,
     /// Measure the command against a model server on loopback, on its own or beside others.
     Bench(bench::Options),
     /// Run a command and report what it cost, as JSON. The benchmark starts itself this way.
@@ -60,6 +62,7 @@ fn run(chore: Chore) -> Result<String> {
             let tree = Tree::here()?;
             generate::write(&tree, &generate::pages(&tree)?)
         }
+        Chore::Completions => generate::completions(&Tree::here()?),
         Chore::Bench(options) => bench::run(&options),
         Chore::Measure { words } => bench::measure_here(&words),
     }

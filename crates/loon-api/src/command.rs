@@ -37,13 +37,15 @@ pub enum Command {
     Unqueue,
     /// Stop the running turn now.
     Interrupt,
+    /// Let the running step end, its calls included, then stop the turn.
+    StopAfterStep,
     /// Let the call run.
     Approve {
         /// The request.
         approval: ApprovalId,
         /// How long the decision holds.
         scope: ApprovalScope,
-        /// For the longer scopes: the rule to keep, as shown or as edited.
+        /// The rule to keep, as shown or as edited; the longer scopes need one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<PermissionRule>,
     },

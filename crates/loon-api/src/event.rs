@@ -310,6 +310,9 @@ events! {
         model: String,
         /// Permission mode.
         mode: Mode,
+        /// Checked-out branch, if the folder is a Git worktree.
+        #[serde(default)]
+        branch: Option<String>,
     }
     /// Record: a turn ended.
     TurnFinished = "turn.finished" {

@@ -205,6 +205,11 @@ impl Session {
             Command::Steer { text } => self.queue(text, true).await?,
             Command::Unqueue => self.unqueue().await?,
             Command::Interrupt => self.interrupt(),
+            Command::StopAfterStep => {
+                if let Some(turn) = &mut self.turn {
+                    turn.stops_after_step = true;
+                }
+            }
             Command::Approve { approval, scope, rule } => {
                 self.approve(&approval, scope, rule).await;
             }
@@ -295,9 +300,11 @@ impl Session {
         if !self.desk.waits(approval) {
             return self.warn_of_no_request(approval).await;
         }
-        if let Some(rule) = &rule
-            && scope != ApprovalScope::Once
-        {
+        if scope != ApprovalScope::Once {
+            let Some(rule) = &rule else {
+                let message = "Approving for longer than once needs a rule; the call still waits.";
+                return self.warn(ErrorInfo::new(ErrorCode::Invalid, message)).await;
+            };
             let source = match scope {
                 ApprovalScope::Project => match self.deps.rules.keep(rule) {
                     Ok(file) => file.display().to_string(),
@@ -457,8 +464,8 @@ impl Session {
         event: impl Into<AgentEvent>,
     ) -> Result<(), RuntimeError> {
         let event = event.into();
+        self.recorder.record(turn, event.clone()).await?;
         self.conversation.apply(turn, &event);
-        self.recorder.record(turn, event).await?;
         Ok(())
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct RunningTurn {
     pub(crate) number: TurnNumber,
     pub(crate) cancel: CancellationToken,
     pub(crate) user_messages: u32,
+    /// The user wants it stopped at the next step boundary.
+    pub(crate) stops_after_step: bool,
     notices: u32,
     steps: u32,
     usage: Usage,
@@ -76,6 +78,7 @@ impl Session {
             number,
             cancel: self.execution.cancel_token().child_token(),
             user_messages: 0,
+            stops_after_step: false,
             notices: 0,
             steps: 0,
             usage: Usage::default(),
@@ -87,7 +90,8 @@ impl Session {
         });
         let opened = self.open_model();
         let name = self.model_name().unwrap_or_else(|| "none".to_owned());
-        let started = TurnStarted { model: name, mode: self.authority.mode() };
+        let started =
+            TurnStarted { model: name, mode: self.authority.mode(), branch: self.branch.clone() };
         self.record(Some(number), started).await?;
         self.add_user_message(prompt, false).await?;
         let end = match opened {
@@ -117,7 +121,8 @@ impl Session {
     async fn steps(&mut self, model: &Arc<dyn Model>) -> Result<TurnEnd, RuntimeError> {
         loop {
             self.apply_steering().await?;
-            if self.turn_cancelled() {
+            let turn = self.running()?;
+            if turn.cancel.is_cancelled() || (turn.stops_after_step && turn.steps > 0) {
                 return Ok(TurnEnd::interrupted());
             }
             let limit = self.deps.options.limits.max_steps;
@@ -493,10 +498,6 @@ impl Session {
         for item in items {
             self.conversation.apply(Some(turn), &ItemCompleted { item }.into());
         }
-    }
-
-    fn turn_cancelled(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.cancel.is_cancelled())
     }
 
     fn running(&mut self) -> Result<&mut RunningTurn, RuntimeError> {

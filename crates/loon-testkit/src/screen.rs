@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn what_a_program_draws_and_asks_is_seen_and_answered() {
         let mut screen =
-            shell("printf '\\033[2;3Hhi\\033[6n'; stty -icanon -echo; read -r line; printf 'got'");
+            shell("stty -icanon -echo; printf '\\033[2;3Hhi\\033[6n'; read -r line; printf 'got'");
         screen.wait_for("hi");
         assert_eq!(screen.contents().lines().nth(1), Some("  hi"));
         screen.press("x\n");

@@ -186,7 +186,12 @@ impl Script {
     async fn run_turn(&mut self, text: String) {
         self.turn += 1;
         let turn = self.turn;
-        self.send(TurnStarted { model: "lab/sonnet".to_owned(), mode: Mode::Default }).await;
+        self.send(TurnStarted {
+            model: "lab/sonnet".to_owned(),
+            mode: Mode::Default,
+            branch: None,
+        })
+        .await;
         self.send(ItemCompleted { item: user(turn, &text) }).await;
         let status =
             if self.steps(turn).await { TurnStatus::Completed } else { TurnStatus::Interrupted };

@@ -91,6 +91,7 @@ impl Session {
                 self.turn = Some(Turn { since: now, stopping: false });
                 self.model = Some(turn.model.clone());
                 self.mode = turn.mode;
+                self.branch.clone_from(&turn.branch);
             }
             AgentEvent::TurnFinished(_) => {
                 self.turn = None;

@@ -11,6 +11,8 @@ pub(crate) enum Name {
     Resume,
     /// Begin a new session.
     New,
+    /// Stop the turn when its running step has ended.
+    Stop,
     /// Go back to an earlier message.
     Rewind,
     /// Choose a theme.
@@ -68,6 +70,13 @@ pub(crate) const ALL: &[Entry] = &[
         word: "new",
         argument: "",
         about: "Begin a new session; this one stays.",
+        key: "",
+    },
+    Entry {
+        name: Name::Stop,
+        word: "stop",
+        argument: "",
+        about: "Let the running step end, then stop the turn. Esc stops it at once.",
         key: "",
     },
     Entry {

@@ -40,7 +40,7 @@ fn call(turn: TurnNumber, step: u32, index: u32, status: ToolCallStatus) -> Item
 }
 
 fn begin(conversation: &mut Conversation, turn: TurnNumber) {
-    let started = TurnStarted { model: "lab/m".into(), mode: Mode::Default };
+    let started = TurnStarted { model: "lab/m".into(), mode: Mode::Default, branch: None };
     conversation.apply(Some(turn), &started.into());
 }
 

@@ -339,6 +339,29 @@ async fn an_interrupt_keeps_what_had_arrived_and_says_that_it_is_incomplete() {
 }
 
 #[tokio::test]
+async fn a_stop_after_the_step_lets_its_calls_end() {
+    let bench = bench([calls(vec![call("change", 1), call("change", 2)]), say("never asked")]);
+    let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let mut status = None;
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::TurnStarted(_) => {
+                runtime.commands.send(Command::StopAfterStep).await.unwrap();
+            }
+            AgentEvent::TurnFinished(finished) => {
+                status = Some(finished.status);
+                runtime.commands.send(Command::Close).await.unwrap();
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(status, Some(TurnStatus::Interrupted));
+    assert_eq!(*bench.runs.lock().unwrap(), ["change1", "change2"]);
+    assert_eq!(bench.model.requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn steering_reaches_the_model_at_the_next_step() {
     let bench = bench([calls(vec![call("change", 1)]), say("done")]);
     let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::New);

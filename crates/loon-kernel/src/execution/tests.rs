@@ -84,7 +84,7 @@ async fn resuming_replays_everything_and_settles_what_was_cut_off() {
     let fixture = fixture(FileStore::new(dir.path()));
     let first = fixture.start(None).await;
     let recorder = first.recorder();
-    let turn = TurnStarted { model: "p/m".to_owned(), mode: Mode::Auto };
+    let turn = TurnStarted { model: "p/m".to_owned(), mode: Mode::Auto, branch: None };
     recorder.record(Some(1), turn).await.unwrap();
     let approval = Approval {
         id: ApprovalId::new("q"),

@@ -45,7 +45,7 @@ fn started(deadline: Option<u64>) -> AgentEvent {
 }
 
 fn turn() -> AgentEvent {
-    TurnStarted { model: "p/m".to_owned(), mode: Mode::Default }.into()
+    TurnStarted { model: "p/m".to_owned(), mode: Mode::Default, branch: None }.into()
 }
 
 fn turn_end() -> AgentEvent {

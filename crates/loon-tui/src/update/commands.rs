@@ -34,6 +34,7 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
             vec![Action::Send(Command::ListSessions)]
         }
         Name::New => vec![Action::Send(Command::OpenSession { exec: None })],
+        Name::Stop => vec![Action::Send(Command::StopAfterStep)],
         Name::Rewind => {
             model.layers.push(popup::rewind::open(&model.transcript));
             Vec::new()

@@ -54,7 +54,11 @@ impl Screen {
 
     fn working() -> Self {
         let mut screen = Self::new();
-        screen.tell(TurnStarted { model: "lab/coder".to_owned(), mode: Mode::Default });
+        screen.tell(TurnStarted {
+            model: "lab/coder".to_owned(),
+            mode: Mode::Default,
+            branch: None,
+        });
         screen
     }
 

@@ -51,7 +51,7 @@ fn asking(person: Person, tool: &Arc<FakeTool>) -> (GateOptions, Arc<Person>) {
 }
 
 async fn begin_turn(house: &House) {
-    let turn = TurnStarted { model: "lab/coder".to_owned(), mode: Mode::Default };
+    let turn = TurnStarted { model: "lab/coder".to_owned(), mode: Mode::Default, branch: None };
     house.execution.recorder().record(Some(1), turn).await.unwrap();
 }
 
