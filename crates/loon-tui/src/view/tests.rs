@@ -288,7 +288,11 @@ fn the_palette_at_100x30() {
 #[test]
 fn streaming_moves_rows_instead_of_writing_them() {
     let mut screen = Screen::new(100, 30);
-    screen.tell(TurnStarted { model: "lab/sonnet".to_owned(), mode: Mode::Default, branch: None });
+    screen.tell(TurnStarted {
+        model: "lab/sonnet".to_owned(),
+        mode: Mode::Default,
+        branch: Some("main".into()),
+    });
     screen.tell(PromptQueued { text: "then the docs".to_owned(), steer: false });
     let id = ItemId::text(1, 0, 0);
     let body = ItemBody::AssistantMessage { text: String::new(), incomplete: false };
