@@ -11,13 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::StreamFinished;
-use loon_api::{AgentEvent, Clock as _, Command, Cost, Envelope, ExecutionId, Usage, VERSION};
+use loon_api::{
+    AgentEvent, Clock as _, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, Outcome,
+    Usage, VERSION,
+};
 use loon_core::Runtime;
 use loon_kernel::SystemClock;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 pub(crate) use self::output::Format;
-use self::output::{Output, WriteError};
+use self::output::{Output, Place, WriteError};
 use crate::failure::{Failure, say_error};
 use crate::headless::input::CommandReader;
 use crate::signals::{Asked, Signals};
@@ -25,8 +29,8 @@ use crate::signals::{Asked, Signals};
 /// Exit status when the reader of standard output went away.
 const READER_GONE: u8 = 141;
 
-/// Longest wait for standard output at the end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a reader of standard output that takes nothing is waited for once the run is being ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a headless run is told to do.
 pub(crate) struct Task {
@@ -61,36 +65,45 @@ pub(crate) fn print_end(failure: &Failure) -> Result<(), Failure> {
 /// Runs to the end of the stream. Gives the exit status.
 pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
+    let Runtime { commands, mut events, mut done } = runtime;
     let mut driver = Driver {
         output: Output::start(task.format),
-        commands: Some(runtime.commands),
+        waiting: None,
+        haste: Haste::None,
+        commands: Some(commands),
         ends_with_turn: !task.commands_from_stdin,
         turns_owed: 0,
         turn_running: false,
         input_ended: false,
     };
-    let mut events = runtime.events;
     if let Some(text) = task.prompt {
         driver.turns_owed += 1;
         driver.send(Command::Prompt { text }).await;
     }
     let mut input = task.commands_from_stdin.then(CommandReader::start);
-    let finished = loop {
+    let mut finished = None;
+    let mut outcome = None;
+    while finished.is_none() || driver.waiting.is_some() {
         tokio::select! {
-            event = events.recv() => match event {
-                Some(event) => {
-                    if let Some(finished) = driver.take(event).await? {
-                        break Some(finished);
-                    }
-                }
-                None => break None,
+            event = events.recv(), if driver.waiting.is_none() => match event {
+                Some(event) => finished = driver.take(event).await,
+                None => break,
             },
+            place = driver.output.place(), if driver.waiting.is_some() => driver.write_waiting(place),
             asked = signals.next() => driver.obey(asked).await,
             () = driver.output.broken() => {
                 // Nobody reads any more: stop the work, keep the session.
-                driver.output.give_up();
+                driver.give_up();
                 driver.send(Command::Terminate).await;
             }
+            ended = &mut done, if outcome.is_none() => {
+                let ended = ended.unwrap_or(Outcome::Failed);
+                outcome = Some(ended);
+                if ended == Outcome::Terminated {
+                    driver.hurry_up();
+                }
+            }
+            () = driver.haste.runs_out() => driver.give_up(),
             line = next_command(&mut input) => match line {
                 Some(Ok(command)) => driver.forward(command).await,
                 Some(Err(problem)) => say_error(&problem),
@@ -100,20 +113,49 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
                 }
             },
         }
-    };
+    }
     driver.commands = None;
-    let written = driver.output.finish(LAST_WORDS).await;
-    let Some(finished) = finished else {
-        return Err(Failure::other("The event stream ended without its end event."));
+    let limit = (driver.haste != Haste::None).then_some(LAST_WORDS);
+    let written = driver.output.finish(limit).await;
+    let status = match (&finished, outcome) {
+        (Some(finished), _) => u8::try_from(finished.exit_code).unwrap_or(1),
+        (None, Some(outcome)) => outcome.exit_code(),
+        (None, None) => done.await.unwrap_or(Outcome::Failed).exit_code(),
     };
     if let Some(path) = task.last_message {
-        write_last_message(&path, finished.message.as_deref().unwrap_or_default())?;
+        let message = finished.and_then(|finished| finished.message);
+        write_last_message(&path, message.as_deref().unwrap_or_default())?;
     }
     match written {
-        Ok(()) => Ok(u8::try_from(finished.exit_code).unwrap_or(1)),
+        Ok(()) => Ok(status),
         Err(WriteError::ReaderGone) => Ok(READER_GONE),
+        Err(WriteError::Stalled) => {
+            let message = "Nobody read standard output; the end of the events was not written.";
+            say_error(&ErrorInfo::new(ErrorCode::Io, message));
+            Ok(status)
+        }
         Err(WriteError::Other(error)) => {
             Err(Failure::other(format!("Cannot write to standard output: {error}")))
+        }
+    }
+}
+
+/// How long a reader of standard output is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    /// As long as it takes.
+    None,
+    /// The run is being ended: until then.
+    Until(Instant),
+    /// No longer: what still comes is dropped.
+    GivenUp,
+}
+
+impl Haste {
+    async fn runs_out(self) {
+        match self {
+            Self::Until(end) => tokio::time::sleep_until(end).await,
+            Self::None | Self::GivenUp => std::future::pending().await,
         }
     }
 }
@@ -129,6 +171,9 @@ async fn next_command(
 
 struct Driver {
     output: Output,
+    /// An event for which the writer had no room.
+    waiting: Option<Arc<Envelope>>,
+    haste: Haste,
     commands: Option<mpsc::Sender<Command>>,
     ends_with_turn: bool,
     turns_owed: u32,
@@ -138,7 +183,7 @@ struct Driver {
 
 impl Driver {
     /// Passes one event on. Gives the stream's end.
-    async fn take(&mut self, event: Arc<Envelope>) -> Result<Option<StreamFinished>, Failure> {
+    async fn take(&mut self, event: Arc<Envelope>) -> Option<StreamFinished> {
         let finished = match &event.event {
             AgentEvent::StreamFinished(finished) => Some(finished.clone()),
             AgentEvent::TurnStarted(_) => {
@@ -152,11 +197,30 @@ impl Driver {
             }
             _ => None,
         };
-        self.output.write(event).await;
+        self.waiting = self.output.write(event);
         if finished.is_none() {
             self.close_if_idle().await;
         }
-        Ok(finished)
+        finished
+    }
+
+    fn write_waiting(&mut self, place: Option<Place>) {
+        if let (Some(event), Some(place)) = (self.waiting.take(), place) {
+            place.send(event);
+        }
+    }
+
+    fn hurry_up(&mut self) {
+        if self.haste == Haste::None {
+            self.haste = Haste::Until(Instant::now() + LAST_WORDS);
+        }
+    }
+
+    /// Writes nothing more; what still comes is taken and dropped, so that the work can end.
+    fn give_up(&mut self) {
+        self.output.give_up();
+        self.waiting = None;
+        self.haste = Haste::GivenUp;
     }
 
     async fn close_if_idle(&mut self) {
@@ -183,6 +247,7 @@ impl Driver {
     }
 
     async fn obey(&mut self, asked: Asked) {
+        self.hurry_up();
         match asked {
             Asked::Interrupt => {
                 self.turns_owed = 0;

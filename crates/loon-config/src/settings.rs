@@ -159,6 +159,11 @@ pub struct Price {
     #[serde(default, deserialize_with = "scalar::some_money")]
     #[schemars(title = "Cached input", schema_with = "scalar::money_schema")]
     pub cached: Option<Money>,
+    /// For input tokens written to the provider's cache. Without it, requests that report such tokens
+    /// have no known price.
+    #[serde(default, deserialize_with = "scalar::some_money")]
+    #[schemars(title = "Cache writes", schema_with = "scalar::money_schema")]
+    pub cache_write: Option<Money>,
     /// For output tokens.
     #[serde(deserialize_with = "scalar::money")]
     #[schemars(title = "Output", schema_with = "scalar::money_schema")]

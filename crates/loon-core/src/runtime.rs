@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use loon_api::event::{Notice, NoticeLevel, StreamFinished};
 use loon_api::{
@@ -18,6 +19,9 @@ use crate::session::{Leave, Session, Summary};
 
 /// Events that may wait for a slow front end before the session waits too.
 const EVENT_CAPACITY: usize = 256;
+
+/// How long a front end may take for the end of a session that another process ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Commands that may wait.
 const COMMAND_CAPACITY: usize = 64;
@@ -239,6 +243,7 @@ impl Server {
     async fn fail(&self, exec: Option<ExecutionId>, error: ErrorInfo) -> Outcome {
         let outcome = match error.code {
             ErrorCode::NotFound | ErrorCode::Invalid => Outcome::Usage,
+            ErrorCode::Fenced => Outcome::Terminated,
             _ => Outcome::Failed,
         };
         let finished = StreamFinished {
@@ -249,7 +254,16 @@ impl Server {
             usage: Usage::default(),
             cost: Cost::default(),
         };
-        self.send(exec.unwrap_or_else(ExecutionId::generate), finished).await;
+        let told = self.send(exec.unwrap_or_else(ExecutionId::generate), finished);
+        if outcome == Outcome::Terminated {
+            // Another process ended this session; a front end that takes nothing must not delay that.
+            tokio::select! {
+                () = told => {}
+                () = self.deps.clock.sleep(LAST_WORDS) => {}
+            }
+        } else {
+            told.await;
+        }
         outcome
     }
 

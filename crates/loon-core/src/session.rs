@@ -206,8 +206,8 @@ impl Session {
             Command::Unqueue => self.unqueue().await?,
             Command::Interrupt => self.interrupt(),
             Command::StopAfterStep => {
-                if let Some(turn) = &mut self.turn {
-                    turn.stops_after_step = true;
+                if let Some(turn) = &self.turn {
+                    turn.stop.cancel();
                 }
             }
             Command::Approve { approval, scope, rule } => {

@@ -33,8 +33,8 @@ pub(crate) struct RunningTurn {
     pub(crate) number: TurnNumber,
     pub(crate) cancel: CancellationToken,
     pub(crate) user_messages: u32,
-    /// The user wants it stopped at the next step boundary.
-    pub(crate) stops_after_step: bool,
+    /// Fires when the user wants it stopped at the next step boundary.
+    pub(crate) stop: CancellationToken,
     notices: u32,
     steps: u32,
     usage: Usage,
@@ -78,7 +78,7 @@ impl Session {
             number,
             cancel: self.execution.cancel_token().child_token(),
             user_messages: 0,
-            stops_after_step: false,
+            stop: CancellationToken::new(),
             notices: 0,
             steps: 0,
             usage: Usage::default(),
@@ -122,7 +122,7 @@ impl Session {
         loop {
             self.apply_steering().await?;
             let turn = self.running()?;
-            if turn.cancel.is_cancelled() || (turn.stops_after_step && turn.steps > 0) {
+            if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && turn.steps > 0) {
                 return Ok(TurnEnd::interrupted());
             }
             let limit = self.deps.options.limits.max_steps;

@@ -20,6 +20,9 @@ use crate::store::{JournalWriter, StoreError};
 /// A record is durable at latest this long after it was written.
 const LAZY_SYNC: Duration = Duration::from_millis(200);
 
+/// How long a reader that takes nothing is waited for before the fence is looked at again.
+const STALLED: Duration = Duration::from_millis(500);
+
 /// Makes records. Clones write the same journal.
 #[derive(Clone)]
 pub struct Recorder {
@@ -220,10 +223,30 @@ impl Recorder {
         while !self.shared.ledger().outbox.is_empty() {
             // A place first: an event leaves the outbox only when it can be sent, so that dropping
             // this future loses none.
-            let place = self.shared.events.reserve().await;
-            let next = self.shared.ledger().outbox.pop_front();
-            if let (Ok(place), Some(envelope)) = (place, next) {
+            let Some(place) = self.place().await else {
+                self.shared.ledger().outbox.clear();
+                return;
+            };
+            if let Some(envelope) = self.shared.ledger().outbox.pop_front() {
                 place.send(envelope);
+            }
+        }
+    }
+
+    /// Room for one event, once the reader has made some. Nothing if there is no reader, or if the
+    /// execution is over and the reader takes nothing: a stalled reader must not keep an execution
+    /// alive that another process took over.
+    async fn place(&self) -> Option<mpsc::Permit<'_, Arc<Envelope>>> {
+        if let Ok(place) = self.shared.events.try_reserve() {
+            return Some(place);
+        }
+        loop {
+            let over = self.check_fence().is_err() || self.shared.cancel.is_cancelled();
+            tokio::select! {
+                biased;
+                place = self.shared.events.reserve() => return place.ok(),
+                () = self.shared.clock.sleep(STALLED), if over => return None,
+                () = self.shared.clock.sleep(STALLED), if !over => {}
             }
         }
     }

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use loon_api::{AgentEvent, Envelope, ItemBody, ToolCallItem, ToolCallStatus};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::failure::say_error;
 use crate::safe::{plain, write_json};
+
+/// Room for one event.
+pub(super) type Place = mpsc::OwnedPermit<Arc<Envelope>>;
 
 /// Events that may wait for the writer.
 const CAPACITY: usize = 256;
@@ -28,6 +32,8 @@ pub(crate) enum Format {
 pub(super) enum WriteError {
     /// The other end is closed.
     ReaderGone,
+    /// The other end is open and takes nothing.
+    Stalled,
     /// Something else, a full disk for example.
     Other(io::Error),
 }
@@ -55,11 +61,19 @@ impl Output {
         Self { events: Some(sender), writer }
     }
 
-    /// Hands one event over; drops it if writing has failed, as [`Output::broken`] tells.
-    pub(super) async fn write(&mut self, event: Arc<Envelope>) {
-        if let Some(events) = &self.events {
-            let _ = events.send(event).await;
+    /// Hands one event over; gives it back if there is no room now. Drops it if writing has failed, as
+    /// [`Output::broken`] tells.
+    pub(super) fn write(&mut self, event: Arc<Envelope>) -> Option<Arc<Envelope>> {
+        match self.events.as_ref()?.try_send(event) {
+            Err(TrySendError::Full(event)) => Some(event),
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
         }
+    }
+
+    /// Completes when there is room for an event; with nothing if none will be written.
+    pub(super) fn place(&self) -> impl Future<Output = Option<Place>> + use<> {
+        let events = self.events.clone();
+        async move { events?.reserve_owned().await.ok() }
     }
 
     /// Completes when writing has failed, also while there is nothing to write. Never completes
@@ -80,13 +94,16 @@ impl Output {
     }
 
     /// Waits for the last event to be written, but not longer than `limit`.
-    pub(super) async fn finish(self, limit: Duration) -> Result<(), WriteError> {
+    pub(super) async fn finish(self, limit: Option<Duration>) -> Result<(), WriteError> {
         drop(self.events);
-        match tokio::time::timeout(limit, self.writer).await {
-            Ok(Ok(written)) => written,
-            Ok(Err(panicked)) => Err(WriteError::Other(io::Error::other(panicked))),
-            Err(_) => Err(WriteError::Other(io::ErrorKind::TimedOut.into())),
-        }
+        let written = match limit {
+            None => self.writer.await,
+            Some(limit) => match tokio::time::timeout(limit, self.writer).await {
+                Ok(written) => written,
+                Err(_) => return Err(WriteError::Stalled),
+            },
+        };
+        written.unwrap_or_else(|panic| Err(WriteError::Other(io::Error::other(panic))))
     }
 }
 

@@ -56,8 +56,12 @@ impl SettingsModels {
         for provider in &self.providers {
             for (model, settings) in &provider.models {
                 if let Some(price) = settings.price {
-                    let cached = price.cached.unwrap_or(price.input);
-                    let price = TokenPrice { input: price.input, cached, output: price.output };
+                    let price = TokenPrice {
+                        input: price.input,
+                        cached: price.cached.unwrap_or(price.input),
+                        cache_write: price.cache_write,
+                        output: price.output,
+                    };
                     table.insert(format!("{}/{model}", provider.name), price);
                 }
             }
@@ -167,7 +171,8 @@ fn demo() -> NamedProvider {
         name: "demo".to_owned(),
         provider: Provider::new(config)
             .map_err(|error| ErrorInfo::new(ErrorCode::Internal, error.to_string())),
-        models: vec![("script".to_owned(), ModelSettings::default())],
+        // Not offered in lists: it can do nothing but the demo.
+        models: Vec::new(),
     }
 }
 
