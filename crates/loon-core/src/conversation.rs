@@ -25,6 +25,10 @@ pub struct Conversation {
     cost: Cost,
     request_tokens: Option<u64>,
     turns: u32,
+    /// At least so many of the newest items are kept; absent keeps all.
+    keep: Option<usize>,
+    /// Older items were left out.
+    cut: bool,
 }
 
 /// Words of the user that wait.
@@ -37,6 +41,17 @@ pub struct Queued {
 }
 
 impl Conversation {
+    /// A conversation that holds only the newest items, `keep` or somewhat more, so that opening a
+    /// long session costs memory for what is shown. It must not be sent to a model.
+    pub fn newest(keep: usize) -> Self {
+        Self { keep: Some(keep), ..Self::default() }
+    }
+
+    /// True if no item was left out.
+    pub fn is_whole(&self) -> bool {
+        !self.cut
+    }
+
     /// Takes in one record. Passing events change nothing.
     pub fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
         match event {
@@ -91,12 +106,27 @@ impl Conversation {
             None => {
                 self.place.insert(item.id.clone(), self.items.len());
                 self.items.push(item.clone());
+                self.leave_out_oldest();
             }
         }
     }
 
+    /// Twice as many are let in before the older half goes, so that each item is moved once.
+    fn leave_out_oldest(&mut self) {
+        let Some(keep) = self.keep.filter(|keep| self.items.len() > keep * 2) else { return };
+        self.items.drain(..self.items.len() - keep);
+        self.cut = true;
+        let ids = self.items.iter().enumerate();
+        self.place = ids.map(|(index, item)| (item.id.clone(), index)).collect();
+    }
+
     fn rewind(&mut self, to: &ItemId) {
-        let Some(&index) = self.place.get(to) else { return };
+        let index = match self.place.get(to) {
+            Some(&index) => index,
+            // It was left out, so everything that is here came after it.
+            None if self.cut => 0,
+            None => return,
+        };
         for item in self.items.drain(index..) {
             self.place.remove(&item.id);
         }
@@ -116,7 +146,7 @@ impl Conversation {
     pub fn page(&self, before: Option<&ItemId>, limit: usize) -> (Vec<Item>, bool) {
         let end = before.and_then(|id| self.place.get(id).copied()).unwrap_or(self.items.len());
         let start = end.saturating_sub(limit);
-        (self.items[start..end].to_vec(), start > 0)
+        (self.items[start..end].to_vec(), start > 0 || self.cut)
     }
 
     /// The item with this id.

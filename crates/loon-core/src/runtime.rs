@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given};
-use crate::session::{Leave, Session, Summary};
+use crate::session::{Leave, OPENING_ITEMS, Session, Summary};
 
 /// Events that may wait for a slow front end before the session waits too.
 const EVENT_CAPACITY: usize = 256;
@@ -183,7 +183,10 @@ impl Server {
     }
 
     async fn open(&self, choice: SessionChoice) -> Result<OpenSession, RuntimeError> {
-        let mut conversation = Conversation::default();
+        let mut conversation = match choice {
+            SessionChoice::New => Conversation::default(),
+            SessionChoice::Resume(_) => Conversation::newest(OPENING_ITEMS),
+        };
         let mut foreign = Foreign::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);

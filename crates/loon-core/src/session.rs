@@ -29,7 +29,7 @@ use crate::structured::AnswerSchema;
 use crate::turn::{RunningTurn, TurnEnd};
 
 /// Items of the past sent when a front end opens a session; older ones come on request.
-const OPENING_ITEMS: usize = 200;
+pub(crate) const OPENING_ITEMS: usize = 200;
 
 /// Most items in one page of history.
 const MAX_PAGE: usize = 500;
@@ -167,6 +167,7 @@ impl Session {
             }
             if let Some(prompt) = self.next_prompt() {
                 self.branch = (self.deps.branch)();
+                self.read_all().await?;
                 self.run_turn(prompt).await?;
                 continue;
             }
@@ -221,6 +222,7 @@ impl Session {
             Command::SetModel { model } => self.set_model(model).await?,
             Command::Rewind { to } => self.rewind(to).await?,
             Command::History { before, limit } => {
+                self.read_all().await?;
                 let limit = (limit as usize).min(MAX_PAGE);
                 let (items, more) = self.conversation.page(Some(&before), limit);
                 self.recorder.pass(None, HistoryPage { items, more }).await;
@@ -354,6 +356,7 @@ impl Session {
             self.warn(ErrorInfo::new(ErrorCode::Conflict, message)).await;
             return Ok(());
         }
+        self.read_all().await?;
         let text = match self.conversation.item(&to).map(|item| &item.body) {
             Some(ItemBody::UserMessage { text, .. }) => text.clone(),
             _ => {
@@ -363,6 +366,29 @@ impl Session {
             }
         };
         self.record(None, SessionRewound { to, text }).await
+    }
+
+    /// Reads the conversation whole, if only its newest part was read to open the session. Never
+    /// while a turn adds to it.
+    async fn read_all(&mut self) -> Result<(), RuntimeError> {
+        if self.conversation.is_whole() || self.turn.is_some() {
+            return Ok(());
+        }
+        let store = Arc::clone(&self.deps.store);
+        let exec = self.recorder.exec();
+        let reading = tokio::task::spawn_blocking(move || -> Result<Conversation, RuntimeError> {
+            let mut whole = Conversation::default();
+            for record in store.read(exec)? {
+                let record = record?;
+                whole.apply(record.turn, &record.event);
+            }
+            Ok(whole)
+        });
+        self.conversation = reading.await.map_err(|error| {
+            let message = format!("Reading the session was cut off: {error}");
+            RuntimeError::Setup(ErrorInfo::new(ErrorCode::Internal, message))
+        })??;
+        Ok(())
     }
 
     pub(crate) fn model_name(&self) -> Option<String> {

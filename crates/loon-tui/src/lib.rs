@@ -1,6 +1,6 @@
 //! The full screen: takes events, sends commands, holds no truth of its own.
 //!
-//! Events change the model in [`update`], the model is drawn by `view` into a buffer, and `paint`
+//! Events change the model in `update`, the model is drawn by `view` into a buffer, and `paint`
 //! writes what differs from the picture before. Only `terminal` and `input` touch the terminal.
 
 pub mod theme;

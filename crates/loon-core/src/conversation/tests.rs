@@ -144,3 +144,22 @@ fn pages_end_before_the_given_item_and_say_whether_older_ones_exist() {
     assert_eq!((ids, more), (vec!["2.u0", "3.u0"], true));
     assert!(!conversation.page(None, 9).1);
 }
+
+#[test]
+fn a_conversation_of_the_newest_says_what_it_left_out() {
+    let mut newest = Conversation::newest(3);
+    for turn in 1..=7 {
+        begin(&mut newest, turn);
+        complete(&mut newest, user(turn, "x"));
+    }
+    let ids: Vec<&str> = newest.items().iter().map(|item| item.id.as_str()).collect();
+    assert_eq!(ids, ["5.u0", "6.u0", "7.u0"]);
+    assert_eq!(newest.page(None, 9).1, !newest.is_whole());
+    assert_eq!((newest.turns(), newest.title()), (7, Some("x")));
+    let to = ItemId::user(6, 0);
+    newest.apply(None, &SessionRewound { to, text: "x".into() }.into());
+    assert_eq!(newest.items().len(), 1);
+    let to = ItemId::user(2, 0);
+    newest.apply(None, &SessionRewound { to, text: "x".into() }.into());
+    assert!(newest.items().is_empty());
+}

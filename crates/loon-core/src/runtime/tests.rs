@@ -587,3 +587,17 @@ async fn lists_show_sessions_that_have_a_turn_newest_first() {
     assert_eq!(crate::sessions::newest_session(store, &cwd).unwrap(), Some(second));
     assert!(crate::sessions::list_sessions(store, Some("/elsewhere"), 9).unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_long_session_opens_with_its_newest_items_and_asks_with_all() {
+    let bench = bench((0..210).map(|n| say(&format!("answer {n}"))));
+    let prompts: Vec<String> = (0..210).map(|n| format!("prompt {n}")).collect();
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    let first = run(&bench.deps, SessionChoice::New, &prompts).await;
+    let second = run(&bench.deps, SessionChoice::Resume(first[0].exec), &["more"]).await;
+    let AgentEvent::SessionOpened(opened) = &second[1].event else { panic!("opened second") };
+    assert_eq!(opened.session.items, items(&first)[220..]);
+    assert!(opened.session.more);
+    let requests = bench.model.requests.lock().unwrap();
+    assert_eq!(requests.last().unwrap().messages.len(), 421);
+}
