@@ -4,6 +4,7 @@
 
 mod home;
 mod measure;
+mod peers;
 mod screen;
 mod server;
 mod table;
@@ -18,6 +19,7 @@ use clap::Args;
 use self::home::Home;
 use self::measure::Cost;
 pub(crate) use self::measure::measure_here;
+use self::peers::{PEERS, Peer};
 use self::server::Server;
 use self::table::Table;
 
@@ -132,6 +134,18 @@ impl Program {
         }
     }
 
+    fn peer(peer: &Peer) -> Self {
+        let words = |command: &str| command.split_whitespace().map(str::to_owned).collect();
+        Self {
+            name: peer.name.into(),
+            version: vec![peer.name.into(), "--version".into()],
+            prompt: words(peer.prompt),
+            screen: words(peer.screen),
+            resume: Vec::new(),
+            resume_screen: Vec::new(),
+        }
+    }
+
     fn other(name: &str, prompt: &str, options: &Options) -> Self {
         let words = |command: &str| -> Vec<String> {
             command.split_whitespace().map(str::to_owned).collect()
@@ -172,6 +186,13 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     let mut programs = vec![Program::ours(&loon)];
     programs.extend(
         options.others.iter().map(|(name, command)| Program::other(name, command, options)),
+    );
+    let named = |name: &str| options.others.iter().any(|(other, _)| other == name);
+    programs.extend(
+        PEERS
+            .iter()
+            .filter(|peer| !named(peer.name) && peers::is_on_path(peer.name))
+            .map(Program::peer),
     );
     let mut bench = Bench {
         home: Home::new()?,
