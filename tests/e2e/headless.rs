@@ -1,7 +1,12 @@
 //! The contract of `loon exec`: what it reads, what it prints, how it ends.
 
+use std::fs::File;
+use std::io::Read as _;
+
 use loon_testkit::{Finished, Home, Input, Latch, Loon, ModelServer, Reply, Wire, text};
 use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
 use crate::scripts::{ask, bash, chat_setup, read, small_repo};
@@ -166,6 +171,22 @@ fn an_interrupt_is_status_130_and_keeps_what_had_arrived() {
     let item = &finished.items("assistant_message")[0];
     assert_eq!((&item["text"], &item["incomplete"]), (&json!("I begin"), &json!(true)));
     server.wait_abandoned(0);
+}
+
+#[test]
+fn a_reader_that_takes_nothing_keeps_no_signal_from_being_heard() {
+    let server = ModelServer::queue([text(&"words ".repeat(200_000)).stall()]);
+    let (home, repo) = chat_setup(&server);
+    let events = repo.path().join("events");
+    mkfifo(&events, Mode::S_IRUSR | Mode::S_IWUSR).expect("a pipe with a name");
+    let redirect = format!("> '{}'", events.display());
+    let running = Loon::exec(&home, repo.path(), ["go"]).redirect(&redirect).start();
+    let mut reader = File::open(&events).expect("the pipe");
+    // The first words say that it runs; from here on nobody reads.
+    reader.read_exact(&mut [0; 64]).expect("the first event");
+    server.wait_for_requests(1);
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.finish().code, Some(143));
 }
 
 #[test]
