@@ -175,7 +175,7 @@ fn an_interrupt_is_status_130_and_keeps_what_had_arrived() {
 
 #[test]
 fn a_reader_that_takes_nothing_keeps_no_signal_from_being_heard() {
-    let server = ModelServer::queue([text(&"words ".repeat(200_000)).stall()]);
+    let server = ModelServer::queue([text("words ".repeat(200_000)).stall()]);
     let (home, repo) = chat_setup(&server);
     let events = repo.path().join("events");
     mkfifo(&events, Mode::S_IRUSR | Mode::S_IWUSR).expect("a pipe with a name");
