@@ -67,6 +67,10 @@ fn a_torn_last_line_is_moved_aside_before_the_next_record() {
             torn.extend_from_slice(b"\n\n");
         }
         session.set(&torn);
+        // A write that a crash cut off is no damage: nobody was told of it.
+        let verified = session.sessions("verify");
+        assert_eq!(verified.code, Some(0), "tail {at}: {}", verified.text());
+        assert!(verified.text().contains("cut off"), "tail {at}: {}", verified.text());
         for told in [true, false] {
             let resumed = session.resume();
             assert_eq!(resumed.terminal()["outcome"], "completed", "tail {at}: {}", resumed.text());

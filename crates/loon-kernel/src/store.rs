@@ -95,12 +95,20 @@ pub struct Verified {
     pub ended: bool,
     /// The first damage.
     pub damage: Option<Damage>,
+    /// The damage is nothing but a write that was cut off after the last record: what a crash leaves,
+    /// and what nobody was told of.
+    pub unfinished: bool,
 }
 
 impl Verified {
     /// True if nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.damage.is_none()
+    }
+
+    /// True if every record is there as it was written; a write that was cut off may follow them.
+    pub fn holds(&self) -> bool {
+        self.is_sound() || self.unfinished
     }
 }
 

@@ -122,6 +122,7 @@ impl<'a> Verifier<'a> {
                 self.commit();
                 // A first line that cannot be read leaves nothing to go on from.
                 let mendable = at_end && self.found.records > 0;
+                self.found.unfinished = mendable && self.lost() == 0;
                 Damage { line: self.line, reason, mendable }
             }
         };
@@ -133,17 +134,24 @@ impl<'a> Verifier<'a> {
     pub(super) fn done(mut self, loose_end: Option<&str>) -> Verified {
         self.commit();
         let line = self.line + 1;
+        let lost = self.lost();
         let damage = |reason: String| Some(Damage { line, reason, mendable: true });
         self.found.damage = if self.found.records == 0 {
             Some(Damage { line: 1, reason: "the journal is empty".to_owned(), mendable: false })
         } else if let Some(reason) = loose_end {
+            self.found.unfinished = lost == 0;
             damage(reason.to_owned())
+        } else if lost > 0 {
+            damage(missing(lost))
         } else {
-            let durable = self.durable.as_ref().map_or(0, |end| end.seq);
-            let lost = durable.saturating_sub(self.found.records);
-            if lost > 0 { damage(missing(lost)) } else { None }
+            None
         };
         self.found
+    }
+
+    /// Records that had been made durable and were not found.
+    fn lost(&self) -> u64 {
+        self.durable.as_ref().map_or(0, |end| end.seq).saturating_sub(self.found.records)
     }
 }
 

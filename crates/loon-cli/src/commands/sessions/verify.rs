@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) fn one(store: &FileStore, exec: ExecutionId) -> Result<u8, Failure> {
     let verified = store.verify(exec).map_err(|error| Failure::from(error.info()))?;
     super::super::print(&line(exec, &verified))?;
-    Ok(u8::from(!verified.is_sound()))
+    Ok(u8::from(!verified.holds()))
 }
 
 /// Checks every session. Exit status 1 if any journal is damaged.
@@ -23,7 +23,7 @@ pub(super) fn all(store: &FileStore) -> Result<u8, Failure> {
         match store.verify(*exec) {
             Ok(verified) if verified.is_sound() => {}
             Ok(verified) => {
-                damaged += 1;
+                damaged += u32::from(!verified.holds());
                 text.push_str(&line(*exec, &verified));
             }
             Err(error) => {
@@ -40,6 +40,11 @@ pub(super) fn all(store: &FileStore) -> Result<u8, Failure> {
 fn line(exec: ExecutionId, verified: &Verified) -> String {
     match &verified.damage {
         None => format!("{exec}  sound: {} records, {} bytes\n", verified.records, verified.bytes),
+        Some(damage) if verified.unfinished => format!(
+            "{exec}  sound: {} records, {} bytes; a write was cut off after them ({}), which the next \
+             opening moves aside\n",
+            verified.records, verified.bytes, damage.reason,
+        ),
         Some(damage) => {
             let advice = if damage.mendable {
                 "`loon sessions repair` mends it"
