@@ -49,6 +49,8 @@ struct Ledger {
     /// Written or passing, and not yet sent to the reader.
     outbox: VecDeque<Arc<Envelope>>,
     lazy_sync_waits: bool,
+    /// The execution is over and its reader took nothing for a while: it is not waited for again.
+    reader_given_up: bool,
 }
 
 impl Recorder {
@@ -60,7 +62,13 @@ impl Recorder {
         state: ExecutionState,
     ) -> Self {
         let durable = state.last_seq;
-        let ledger = Ledger { writer, state, outbox: VecDeque::new(), lazy_sync_waits: false };
+        let ledger = Ledger {
+            writer,
+            state,
+            outbox: VecDeque::new(),
+            lazy_sync_waits: false,
+            reader_given_up: false,
+        };
         let shared = Shared {
             exec,
             clock,
@@ -240,15 +248,17 @@ impl Recorder {
         if let Ok(place) = self.shared.events.try_reserve() {
             return Some(place);
         }
-        loop {
+        while !self.shared.ledger().reader_given_up {
             let over = self.check_fence().is_err() || self.shared.cancel.is_cancelled();
             tokio::select! {
                 biased;
                 place = self.shared.events.reserve() => return place.ok(),
-                () = self.shared.clock.sleep(STALLED), if over => return None,
-                () = self.shared.clock.sleep(STALLED), if !over => {}
+                () = self.shared.clock.sleep(STALLED) => {
+                    self.shared.ledger().reader_given_up = over;
+                }
             }
         }
+        None
     }
 }
 

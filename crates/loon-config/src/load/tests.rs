@@ -17,7 +17,7 @@ fn file(name: &str, text: &str) -> (PathBuf, String) {
 
 fn sources(user: &str, project: &str, local: &str) -> Sources {
     Sources {
-        root: "/work/repo".into(),
+        root: "/srv/repo".into(),
         home: Some("/home/me".into()),
         user: Some(file("user.toml", user)),
         project: Some(file("project.toml", project)),
@@ -29,7 +29,7 @@ fn sources(user: &str, project: &str, local: &str) -> Sources {
 
 fn user(text: &str) -> Result<Loaded, ConfigError> {
     load(&Sources {
-        root: "/work/repo".into(),
+        root: "/srv/repo".into(),
         user: Some(file("user.toml", text)),
         ..Sources::default()
     })
@@ -41,10 +41,10 @@ fn error(text: &str) -> String {
 
 #[test]
 fn nothing_gives_the_defaults() {
-    let loaded = load(&Sources { root: "/work/repo".into(), ..Sources::default() }).unwrap();
+    let loaded = load(&Sources { root: "/srv/repo".into(), ..Sources::default() }).unwrap();
     assert_eq!(loaded.settings.session, crate::Session::default());
     assert_eq!(loaded.settings.session.max_turns, 500);
-    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/srv/repo")]);
     assert!(loaded.warnings.is_empty() && loaded.untrusted.is_empty() && loaded.origins.is_empty());
 }
 
@@ -85,7 +85,7 @@ fn layers_merge_tables_and_replace_arrays_in_rising_order() {
     assert_eq!(settings.session.max_turns, 7);
     assert_eq!(settings.providers["lab"].base_url.as_deref(), Some("http://localhost:1/v1"));
     assert_eq!(settings.providers["lab"].api_key_env.as_deref(), Some("LAB_KEY"));
-    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo"), PathBuf::from("/work/c")]);
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/srv/repo"), PathBuf::from("/srv/c")]);
     let origin = |key: &str| loaded.origins[key].to_string();
     assert_eq!(origin("session.mode"), "project.toml:2:1");
     assert_eq!(origin("providers.lab.base_url"), "local.toml:2:1");
@@ -142,7 +142,7 @@ fn a_folder_without_trust_can_only_tighten() {
     assert_eq!(loaded.settings.session.max_turns, 500);
     assert_eq!(loaded.settings.budget.max_usd, None);
     assert!(!loaded.settings.ui.mouse);
-    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/work/repo")]);
+    assert_eq!(loaded.rules.write_roots, [PathBuf::from("/srv/repo")]);
     assert_eq!(loaded.rules.rules.len(), 1);
     assert_eq!(loaded.rules.rules[0].0, RuleEffect::Deny);
     let ignored: Vec<_> = loaded.untrusted.iter().map(ToString::to_string).collect();
