@@ -67,11 +67,34 @@ pub enum Command {
         /// `provider/model`.
         model: String,
     },
+    /// Leave plan mode for the mode that was in force before it.
+    LeavePlan,
     /// Take a user message and everything after it out of the conversation. The text comes back as
-    /// `session.rewound`. Files are not touched.
+    /// `session.rewound`.
     Rewind {
         /// A user message.
         to: ItemId,
+        /// Take back the changes that calls made to files since then. Changes made by hand stay, and
+        /// what commands did is not taken back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        files: bool,
+    },
+    /// Say what taking back files would do, as `rewind.previewed`.
+    PreviewRewind {
+        /// A user message.
+        to: ItemId,
+    },
+    /// Take back the file changes of the newest call that made some.
+    Undo {
+        /// Take back the newest undo instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        redo: bool,
+    },
+    /// Set or take away the goal of the session.
+    SetGoal {
+        /// The goal; absent takes it away.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
     },
     /// Send the items before this one, newest last, as `history.page`.
     History {

@@ -13,6 +13,7 @@ use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
 use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
+use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
 use crate::time::At;
 
@@ -152,7 +153,13 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange,
+}
+
+impl Field for WorkingRecord {
+    fn present(&self) -> Option<&Self> {
+        (!self.is_empty()).then_some(self)
+    }
 }
 
 impl<T> Field for Option<T> {
@@ -266,6 +273,9 @@ pub struct SessionState {
     /// Money spent so far.
     #[serde(default)]
     pub cost: Cost,
+    /// Checklist, tasks, notes and goal.
+    #[serde(default, skip_serializing_if = "WorkingRecord::is_empty")]
+    pub record: WorkingRecord,
 }
 
 events! {
@@ -447,6 +457,22 @@ events! {
         to: ItemId,
         /// Its exact text, for the draft.
         text: String,
+        /// The working record as it stood before that message.
+        #[serde(default)]
+        record: WorkingRecord,
+    }
+    /// Record: the user changed the working record.
+    RecordChanged = "record.changed" {
+        /// How.
+        change: RecordChange,
+    }
+    /// Passing: the answer to `preview_rewind`.
+    RewindPreviewed = "rewind.previewed" {
+        /// The user message.
+        to: ItemId,
+        /// What would happen to which file, and the diffs; empty if no file would change.
+        #[serde(default)]
+        detail: Option<String>,
     }
     /// Passing: a front end's first event, and the answer to `open_session`.
     SessionOpened = "session.opened" {

@@ -128,6 +128,11 @@ impl ItemId {
         Self(format!("{turn}.{step}.c{index}"))
     }
 
+    /// The `index`-th call that the user asked for after turn `turn`.
+    pub fn user_call(turn: TurnNumber, index: u32) -> Self {
+        Self(format!("{turn}.a{index}"))
+    }
+
     /// The `index`-th notice of the runtime in turn `turn`.
     pub fn notice(turn: TurnNumber, index: u32) -> Self {
         Self(format!("{turn}.n{index}"))
@@ -148,6 +153,11 @@ impl EffectKey {
     /// The `index`-th tool call of step `step` of turn `turn`.
     pub fn call(turn: TurnNumber, step: u32, index: u32) -> Self {
         Self(format!("t{turn}/s{step}/c{index}"))
+    }
+
+    /// The `index`-th call that the user asked for after turn `turn`.
+    pub fn user_call(turn: TurnNumber, index: u32) -> Self {
+        Self(format!("t{turn}/a{index}"))
     }
 }
 

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ErrorInfo;
-use crate::id::{CallId, ItemId, TurnNumber};
+use crate::id::{CallId, EffectKey, ItemId, TurnNumber};
 use crate::model::Thinking;
+use crate::record::RecordChange;
 use crate::tool::ToolResult;
 
 /// One thing in the transcript.
@@ -104,6 +105,15 @@ pub struct ToolCallItem {
     /// Files the call changed, in the order of the changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FileChange>,
+    /// Files the call showed to the model, in whole or in part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<FileRead>,
+    /// Changes it made to the working record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub record: Vec<RecordChange>,
+    /// The user asked for it, not the model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_user: bool,
     /// Exit status of the program, if the tool ran one that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -115,8 +125,39 @@ pub struct ToolCallItem {
     pub error: Option<ErrorInfo>,
 }
 
-/// One file that a call changed.
+impl ToolCallItem {
+    /// A call that waits to be made.
+    pub fn waiting(call: CallId, tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            call,
+            tool: tool.into(),
+            arguments,
+            status: ToolCallStatus::Waiting,
+            title: String::new(),
+            summary: String::new(),
+            result: None,
+            changes: Vec::new(),
+            reads: Vec::new(),
+            record: Vec::new(),
+            by_user: false,
+            exit_code: None,
+            ms: None,
+            error: None,
+        }
+    }
+}
+
+/// One file that a call showed to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileRead {
+    /// Absolute path, links followed.
+    pub path: String,
+    /// SHA-256 of the whole file at that time, hexadecimal.
+    pub sha256: String,
+}
+
+/// One file that a call changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     /// Path as shown: relative to the workspace root if inside it, else absolute.
     pub path: String,
@@ -134,4 +175,7 @@ pub struct FileChange {
     /// Unified diff with three lines of context, cut at a bound that the text itself states.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
+    /// The call whose change this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<EffectKey>,
 }

@@ -13,6 +13,7 @@ pub mod message;
 pub mod model;
 pub mod money;
 pub mod permission;
+pub mod record;
 pub mod session;
 pub mod time;
 pub mod tool;
@@ -21,7 +22,7 @@ pub use command::Command;
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
-pub use item::{FileChange, Item, ItemBody, ToolCallItem, ToolCallStatus};
+pub use item::{FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
 pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
 pub use model::{
     Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelInfo, ModelRequest, StopReason,
@@ -31,6 +32,7 @@ pub use money::{Cost, Money, Usage};
 pub use permission::{
     Approval, Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, RuleSet, Subject,
 };
+pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
 pub use session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};

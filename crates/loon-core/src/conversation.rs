@@ -4,10 +4,12 @@
 //! exactly what an uninterrupted one would.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use loon_api::{
-    AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, EffectKey, Item, ItemBody,
-    ItemId, Message, Mode, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, Usage, UserPart,
+    AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, EffectKey, FileChange,
+    FileRead, Item, ItemBody, ItemId, Message, Mode, ToolCallItem, ToolCallStatus, ToolResult,
+    TurnNumber, Usage, UserPart, WorkingRecord,
 };
 
 /// Everything a session knows of its past.
@@ -25,10 +27,41 @@ pub struct Conversation {
     cost: Cost,
     request_tokens: Option<u64>,
     turns: u32,
+    user_calls: u32,
+    record: Arc<WorkingRecord>,
+    /// The working record as it stood before each message of the user.
+    records_before: HashMap<ItemId, Arc<WorkingRecord>>,
+    past: Past,
     /// At least so many of the newest items are kept; absent keeps all.
     keep: Option<usize>,
     /// Older items were left out.
     cut: bool,
+}
+
+/// What calls did that later calls must know of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Files as the model saw them, by path; of each the newest.
+    pub reads: HashMap<String, String>,
+    /// Changes of files, oldest first, each with the call that made it.
+    pub changes: Vec<(EffectKey, FileChange)>,
+}
+
+impl Past {
+    fn take(&mut self, key: EffectKey, call: &ToolCallItem) {
+        for FileRead { path, sha256 } in &call.reads {
+            self.reads.insert(path.clone(), sha256.clone());
+        }
+        for change in &call.changes {
+            match &change.after {
+                Some(after) => self.reads.insert(change.path.clone(), after.clone()),
+                None => self.reads.remove(&change.path),
+            };
+            // The text of the diff is for people and not needed again.
+            let change = FileChange { diff: String::new(), ..change.clone() };
+            self.changes.push((key.clone(), change));
+        }
+    }
 }
 
 /// Words of the user that wait.
@@ -75,7 +108,13 @@ impl Conversation {
             AgentEvent::QueueReturned(_) => self.queued.clear(),
             AgentEvent::ModeChanged(changed) => self.mode = Some(changed.mode),
             AgentEvent::ModelChanged(changed) => self.model = Some(changed.model.clone()),
-            AgentEvent::SessionRewound(rewound) => self.rewind(&rewound.to),
+            AgentEvent::SessionRewound(rewound) => {
+                self.rewind(&rewound.to);
+                self.record = Arc::new(rewound.record.clone());
+            }
+            AgentEvent::RecordChanged(changed) => {
+                Arc::make_mut(&mut self.record).apply(&changed.change);
+            }
             AgentEvent::EffectFinished(finished) => self.charge(finished.usage, finished.cost),
             _ => {}
         }
@@ -97,17 +136,33 @@ impl Conversation {
             if self.title.is_none() {
                 self.title = Some(title_of(text));
             }
+            self.records_before.insert(item.id.clone(), Arc::clone(&self.record));
             if let Some(first) = self.queued.iter().position(|queued| queued.text == *text) {
                 self.queued.remove(first);
             }
         }
+        if let ItemBody::ToolCall(call) = &item.body {
+            self.take_call(&item.id, call);
+        }
         match self.place.get(&item.id) {
             Some(&index) => self.items[index] = item.clone(),
             None => {
+                let by_user = matches!(&item.body, ItemBody::ToolCall(call) if call.by_user);
+                self.user_calls += u32::from(by_user);
                 self.place.insert(item.id.clone(), self.items.len());
                 self.items.push(item.clone());
                 self.leave_out_oldest();
             }
+        }
+    }
+
+    fn take_call(&mut self, id: &ItemId, call: &ToolCallItem) {
+        if !call.record.is_empty() {
+            let record = Arc::make_mut(&mut self.record);
+            call.record.iter().for_each(|change| record.apply(change));
+        }
+        if let Some(key) = effect_of(id) {
+            self.past.take(key, call);
         }
     }
 
@@ -168,6 +223,36 @@ impl Conversation {
     /// Words that wait, oldest first.
     pub fn queued(&self) -> &[Queued] {
         &self.queued
+    }
+
+    /// Checklist, tasks, notes and goal. A rewind takes them back to where they stood.
+    pub fn record(&self) -> &Arc<WorkingRecord> {
+        &self.record
+    }
+
+    /// The working record as it stood before a message of the user.
+    pub fn record_before(&self, id: &ItemId) -> Option<&WorkingRecord> {
+        self.records_before.get(id).map(Arc::as_ref)
+    }
+
+    /// What calls did that later calls must know of. A rewind takes nothing of it back: the files
+    /// are as they are.
+    pub fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// Number of calls the user asked for.
+    pub fn user_calls(&self) -> u32 {
+        self.user_calls
+    }
+
+    /// The first call after this item, in the order in which they were made.
+    pub fn first_call_after(&self, id: &ItemId) -> Option<EffectKey> {
+        let start = *self.place.get(id)?;
+        self.items[start..].iter().find_map(|item| match item.body {
+            ItemBody::ToolCall(_) => effect_of(&item.id),
+            _ => None,
+        })
     }
 
     /// The model of the newest turn or choice.
@@ -233,6 +318,13 @@ impl Conversation {
                 (ItemBody::UserMessage { text, .. } | ItemBody::Notice { text }, _) => {
                     push_user(&mut messages, text);
                 }
+                (ItemBody::ToolCall(call), None) => {
+                    let result = result_of(call);
+                    push_user(
+                        &mut messages,
+                        &format!("[The user ran {}.]\n{}", call.tool, result.text),
+                    );
+                }
                 (body, Some(step)) => {
                     let (_, _, parts) = answer.get_or_insert_with(|| (item.turn, step, Vec::new()));
                     parts.extend(assistant_part(body));
@@ -289,17 +381,21 @@ fn result_of(call: &ToolCallItem) -> ToolResult {
 pub(crate) const UNKNOWN_OUTCOME: &str = "The process ended while this call was running. Whether \
                                           it took effect is unknown; check before you repeat it.";
 
-/// The effect that a call's item stands for (`3.0.c2` is `t3/s0/c2`).
+/// The effect that a call's item stands for (`3.0.c2` is `t3/s0/c2`, `3.a1` is `t3/a1`).
 pub(crate) fn effect_of(id: &ItemId) -> Option<EffectKey> {
     let (turn, rest) = id.as_str().split_once('.')?;
+    if let Some(index) = rest.strip_prefix('a') {
+        return Some(EffectKey::user_call(turn.parse().ok()?, index.parse().ok()?));
+    }
     let (step, index) = rest.split_once(".c")?;
     Some(EffectKey::call(turn.parse().ok()?, step.parse().ok()?, index.parse().ok()?))
 }
 
 /// The `turn.step` part of an item's id, for items that belong to an answer.
 fn step_of(item: &Item) -> Option<&str> {
-    match item.body {
+    match &item.body {
         ItemBody::UserMessage { .. } | ItemBody::Notice { .. } => None,
+        ItemBody::ToolCall(call) if call.by_user => None,
         _ => item.id.as_str().rsplit_once('.').map(|(step, _)| step),
     }
 }

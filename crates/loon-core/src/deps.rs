@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule};
+use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, WorkingRecord};
 use loon_kernel::{Budget, JournalStore, Model, Pricing, Tool};
 use loon_permission::Policy;
 use serde_json::Value;
+use tokio::sync::watch;
 
+use crate::conversation::Past;
 use crate::limits::Limits;
 
 /// The models that settings name.
@@ -26,8 +28,19 @@ pub trait RuleKeeper: Send + Sync {
     fn keep(&self, rule: &PermissionRule) -> Result<PathBuf, ErrorInfo>;
 }
 
-/// Makes the tools of one execution.
-pub type ToolFactory = dyn Fn(ExecutionId) -> Result<Vec<Arc<dyn Tool>>, ErrorInfo> + Send + Sync;
+/// What tools may know of the session they are made for.
+pub struct ToolSession<'a> {
+    /// The execution.
+    pub exec: ExecutionId,
+    /// What its calls did before.
+    pub past: &'a Past,
+    /// The working record as it stands.
+    pub record: watch::Receiver<Arc<WorkingRecord>>,
+}
+
+/// Makes the tools of one session.
+pub type ToolFactory =
+    dyn Fn(&ToolSession<'_>) -> Result<Vec<Arc<dyn Tool>>, ErrorInfo> + Send + Sync;
 
 /// Tells the branch that is checked out in a folder.
 pub type BranchReader = dyn Fn() -> Option<String> + Send + Sync;

@@ -12,6 +12,7 @@ mod estimate;
 mod guidance;
 mod limits;
 mod prompt;
+mod rewind;
 mod runtime;
 mod session;
 pub mod sessions;

@@ -6,23 +6,24 @@ use std::sync::Arc;
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
     Decision, HistoryPage, ItemCompleted, ModeChanged, ModelChanged, ModelsListed, Notice,
-    NoticeLevel, PromptQueued, QueueReturned, SessionOpened, SessionRewound, SessionState,
+    NoticeLevel, PromptQueued, QueueReturned, RecordChanged, SessionOpened, SessionState,
     SessionsListed,
 };
 use loon_api::{
-    AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, ItemId,
-    Mode, PermissionRule, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus, Usage,
+    AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode,
+    PermissionRule, RecordChange, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus,
+    Usage, WorkingRecord,
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
     RetryPolicy, Tool,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
-use crate::deps::{Dependencies, Given};
+use crate::deps::{Dependencies, Given, ToolSession};
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
 use crate::structured::AnswerSchema;
@@ -82,6 +83,8 @@ pub(crate) struct Session {
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) branch: Option<String>,
     pub(crate) summary: Summary,
+    record: watch::Sender<Arc<WorkingRecord>>,
+    mode_before_plan: Mode,
     desk: Arc<ApprovalDesk>,
     model: Option<String>,
     steering: VecDeque<String>,
@@ -108,7 +111,10 @@ impl Session {
                 ErrorInfo::new(ErrorCode::Invalid, format!("The output schema is wrong: {error}"))
             })?;
         let recorder = execution.recorder().clone();
-        let tools: Arc<[Arc<dyn Tool>]> = (deps.tools)(recorder.exec())?.into();
+        let (record, watched) = watch::channel(Arc::clone(conversation.record()));
+        let session =
+            ToolSession { exec: recorder.exec(), past: conversation.past(), record: watched };
+        let tools: Arc<[Arc<dyn Tool>]> = (deps.tools)(&session)?.into();
         let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
         let desk = Arc::new(ApprovalDesk::new(options.unattended));
         let gate = Arc::new(Gate::new(
@@ -136,6 +142,8 @@ impl Session {
             schema,
             turn: None,
             summary: Summary::default(),
+            record,
+            mode_before_plan: Mode::Default,
             desk,
             model,
             steering: VecDeque::new(),
@@ -215,12 +223,20 @@ impl Session {
                 self.approve(&approval, scope, rule).await;
             }
             Command::Deny { approval, reason } => self.deny(&approval, reason).await,
-            Command::SetMode { mode } => {
-                self.authority.set_mode(mode);
-                self.record(self.turn_number(), ModeChanged { mode }).await?;
+            Command::SetMode { mode } => self.set_mode(mode).await?,
+            Command::LeavePlan => {
+                if self.authority.mode() == Mode::Plan {
+                    self.set_mode(self.mode_before_plan).await?;
+                }
+            }
+            Command::SetGoal { goal } => {
+                let change = RecordChange::Goal { goal };
+                self.record(self.turn_number(), RecordChanged { change }).await?;
             }
             Command::SetModel { model } => self.set_model(model).await?,
-            Command::Rewind { to } => self.rewind(to).await?,
+            Command::Rewind { to, files } => self.rewind(to, files).await?,
+            Command::PreviewRewind { to } => self.preview_rewind(to).await?,
+            Command::Undo { redo } => self.undo(redo).await?,
             Command::History { before, limit } => {
                 self.read_all().await?;
                 let limit = (limit as usize).min(MAX_PAGE);
@@ -350,27 +366,18 @@ impl Session {
         Ok(())
     }
 
-    async fn rewind(&mut self, to: ItemId) -> Result<(), RuntimeError> {
-        if self.turn.is_some() {
-            let message = "A turn is running; interrupt it before you rewind.";
-            self.warn(ErrorInfo::new(ErrorCode::Conflict, message)).await;
-            return Ok(());
+    async fn set_mode(&mut self, mode: Mode) -> Result<(), RuntimeError> {
+        let former = self.authority.mode();
+        if mode == Mode::Plan && former != Mode::Plan {
+            self.mode_before_plan = former;
         }
-        self.read_all().await?;
-        let text = match self.conversation.item(&to).map(|item| &item.body) {
-            Some(ItemBody::UserMessage { text, .. }) => text.clone(),
-            _ => {
-                let message = format!("{to} is no message of the user.");
-                self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
-                return Ok(());
-            }
-        };
-        self.record(None, SessionRewound { to, text }).await
+        self.authority.set_mode(mode);
+        self.record(self.turn_number(), ModeChanged { mode }).await
     }
 
     /// Reads the conversation whole, if only its newest part was read to open the session. Never
     /// while a turn adds to it.
-    async fn read_all(&mut self) -> Result<(), RuntimeError> {
+    pub(crate) async fn read_all(&mut self) -> Result<(), RuntimeError> {
         if self.conversation.is_whole() || self.turn.is_some() {
             return Ok(());
         }
@@ -450,6 +457,7 @@ impl Session {
             queued: self.prompts.iter().cloned().collect(),
             usage: self.conversation.usage(),
             cost: self.conversation.cost(),
+            record: WorkingRecord::clone(self.conversation.record()),
         };
         self.recorder.pass(None, SessionOpened { session }).await;
         for remark in &self.deps.options.remarks {
@@ -473,7 +481,7 @@ impl Session {
         }
     }
 
-    async fn warn(&self, error: ErrorInfo) {
+    pub(crate) async fn warn(&self, error: ErrorInfo) {
         let notice =
             Notice { level: NoticeLevel::Warning, message: error.message, hints: error.hints };
         self.recorder.pass(self.turn_number(), notice).await;
@@ -491,8 +499,17 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         let event = event.into();
         self.recorder.record(turn, event.clone()).await?;
-        self.conversation.apply(turn, &event);
+        self.fold(turn, &event);
         Ok(())
+    }
+
+    /// Takes a recorded event into the fold, and shows the tools the working record it leaves.
+    pub(crate) fn fold(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
+        self.conversation.apply(turn, event);
+        let now = self.conversation.record();
+        if !Arc::ptr_eq(now, &self.record.borrow()) {
+            self.record.send_replace(Arc::clone(now));
+        }
     }
 }
 

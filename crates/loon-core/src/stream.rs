@@ -3,7 +3,7 @@
 use loon_api::event::{DeltaKind, ItemDelta, ItemDropped, ItemStarted, MeterUpdated};
 use loon_api::{
     Answer, AnswerPart, At, BoxFuture, CallId, Item, ItemBody, ItemId, Thinking, ToolCallItem,
-    ToolCallStatus, TurnNumber,
+    TurnNumber,
 };
 use loon_kernel::{Follow, Progress, Recorder};
 use serde_json::Value;
@@ -190,19 +190,7 @@ fn assistant(text: String, incomplete: bool) -> ItemBody {
 }
 
 fn waiting_call(call: CallId, tool: String, arguments: Value, title: String) -> ToolCallItem {
-    ToolCallItem {
-        call,
-        tool,
-        arguments,
-        status: ToolCallStatus::Waiting,
-        title,
-        summary: String::new(),
-        result: None,
-        changes: Vec::new(),
-        exit_code: None,
-        ms: None,
-        error: None,
-    }
+    ToolCallItem { title, ..ToolCallItem::waiting(call, tool, arguments) }
 }
 
 /// The items of a whole answer. `title` names a call for the transcript.

@@ -381,7 +381,8 @@ impl Session {
         let key = effect_of(&item.id).unwrap_or_else(|| EffectKey::new(item.id.as_str()));
         async move {
             let mut output = OutputStream { recorder, turn, item: item.id.clone() };
-            let effect = ToolEffect { turn, key, item, cwd, follow: &mut output, cancel };
+            let effect =
+                ToolEffect { turn, key, item, by_user: false, cwd, follow: &mut output, cancel };
             gate.tool(effect).await
         }
     }
@@ -496,7 +497,7 @@ impl Session {
 
     fn take_items(&mut self, turn: TurnNumber, items: Vec<Item>) {
         for item in items {
-            self.conversation.apply(Some(turn), &ItemCompleted { item }.into());
+            self.fold(Some(turn), &ItemCompleted { item }.into());
         }
     }
 

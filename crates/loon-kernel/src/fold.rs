@@ -138,6 +138,8 @@ impl ExecutionState {
             | AgentEvent::ModeChanged(_)
             | AgentEvent::ModelChanged(_)
             | AgentEvent::SessionRewound(_)
+            | AgentEvent::RecordChanged(_)
+            | AgentEvent::RewindPreviewed(_)
             | AgentEvent::SessionOpened(_)
             | AgentEvent::HistoryPage(_)
             | AgentEvent::SessionsListed(_)

@@ -186,6 +186,8 @@ pub struct ToolEffect<'a> {
     pub key: EffectKey,
     /// The call, waiting.
     pub item: Item,
+    /// The user asked for it, not the model: nobody is asked again.
+    pub by_user: bool,
     /// Folder the call runs in, as an approval shows it.
     pub cwd: String,
     /// Who is told of progress.

@@ -8,6 +8,7 @@ pub mod error;
 pub mod execution;
 pub mod fold;
 pub mod gate;
+pub mod native_tool;
 pub mod port;
 pub mod recorder;
 pub mod store;
@@ -20,6 +21,7 @@ pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
     GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, ToolEffect, Verdict,
 };
+pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use loon_api::{
-    Answer, BoxFuture, EffectKey, FileChange, ModelError, ModelInfo, ModelRequest, Subject,
-    ToolResult, ToolSpec,
+    Answer, BoxFuture, EffectKey, FileChange, FileRead, ModelError, ModelInfo, ModelRequest,
+    RecordChange, Subject, ToolResult, ToolSpec,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -35,6 +35,8 @@ impl Admitted {
 /// What a run may use besides its input.
 #[derive(Clone, Debug)]
 pub struct EffectContext {
+    /// The effect that runs.
+    pub key: EffectKey,
     /// Fires on interrupt, cancel, timeout and deadline. A run that sees it should clean up and
     /// return within half a second; after that it is dropped, which must clean up as well.
     pub cancel: CancellationToken,
@@ -125,6 +127,10 @@ pub struct ToolOutput {
     pub summary: String,
     /// Files it changed, in order.
     pub changes: Vec<FileChange>,
+    /// Files it showed to the model, in whole or in part.
+    pub reads: Vec<FileRead>,
+    /// What it changes in the working record. Journaled with the call, so that both hold or none.
+    pub record: Vec<RecordChange>,
     /// Exit status of the program it ran, if one ended by itself.
     pub exit_code: Option<i32>,
 }

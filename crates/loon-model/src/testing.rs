@@ -156,7 +156,14 @@ pub(crate) fn shown(outcome: &Outcome) -> String {
 /// A context whose progress goes into the receiver.
 pub(crate) fn context() -> (EffectContext, mpsc::Receiver<Progress>) {
     let (progress, told) = mpsc::channel(1024);
-    (EffectContext { cancel: CancellationToken::new(), progress }, told)
+    (
+        EffectContext {
+            key: loon_api::EffectKey::model(1, 0),
+            cancel: CancellationToken::new(),
+            progress,
+        },
+        told,
+    )
 }
 
 /// A request with one tool.

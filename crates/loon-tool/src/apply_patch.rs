@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Workspace;
+use crate::blocking::blocking;
 use crate::edit::{changed, failed, nothing_written};
-use crate::native::{NativeTool, blocking};
 use crate::nearby;
 use crate::text::visible;
 use crate::write_path::{

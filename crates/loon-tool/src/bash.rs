@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use loon_api::{Subject, ToolClass};
 use loon_exec::{Cause, Exit, Finished, SpawnError, Spawner};
-use loon_kernel::{EffectContext, Progress, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, Progress, ToolOutput};
 use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::native::NativeTool;
 use crate::text;
 use crate::workspace::Workspace;
 use live::LiveOutput;

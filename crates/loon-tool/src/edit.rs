@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Workspace;
-use crate::native::{NativeTool, blocking};
+use crate::blocking::blocking;
 use crate::nearby;
 use crate::text::visible;
 use crate::write_path::{

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use loon_api::{At, PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::native::{NativeTool, blocking};
+use crate::blocking::blocking;
 use crate::nearby;
 use crate::open;
 use crate::read::kind;

@@ -5,13 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_api::EffectKey;
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{NativeTool, Workspace};
+use crate::Workspace;
 
 pub(crate) struct Fixture {
     folder: TempDir,
@@ -88,7 +89,7 @@ pub(crate) fn run_under<T: NativeTool>(
 ) -> ToolOutput {
     let arguments = serde_json::from_value(arguments).unwrap();
     let (progress, _told) = mpsc::channel(8);
-    let cx = EffectContext { cancel: cancel.clone(), progress };
+    let cx = EffectContext { key: EffectKey::call(1, 0, 0), cancel: cancel.clone(), progress };
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::blocking;
 use crate::list_directory::folder;
-use crate::native::{NativeTool, blocking};
 use crate::nearby;
 use crate::text;
 use crate::walk::walk;

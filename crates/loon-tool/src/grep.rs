@@ -12,13 +12,13 @@ use std::sync::Arc;
 use grep_matcher::LineTerminator;
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::blocking;
 use crate::glob::pattern::Pattern;
-use crate::native::{NativeTool, blocking};
 use crate::nearby;
 use crate::open;
 use crate::text;

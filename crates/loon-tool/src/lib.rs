@@ -5,15 +5,16 @@
 
 pub mod apply_patch;
 pub mod bash;
+mod blocking;
 mod diff;
 pub mod edit;
+mod environment;
 pub mod file_info;
 #[cfg(test)]
 mod fixture;
 pub mod glob;
 pub mod grep;
 pub mod list_directory;
-mod native;
 mod nearby;
 mod open;
 pub mod read;
@@ -26,29 +27,27 @@ pub mod workspace;
 mod write;
 pub mod write_path;
 
-pub use native::NativeTool;
+pub use environment::Environment;
 pub use workspace::Workspace;
 
 use std::sync::Arc;
 
-use loon_exec::Spawner;
-use loon_kernel::Tool;
-use native::Native;
+use loon_kernel::{Tool, native_tool};
 
-/// All native tools over one workspace, in the stable order in which models are told of them.
-/// Commands are started by `spawner`.
-pub fn native_tools(workspace: &Arc<Workspace>, spawner: &Spawner) -> Vec<Arc<dyn Tool>> {
+/// The native tools of one execution, in the stable order in which models are told of them.
+pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
+    let Environment { workspace, spawner, .. } = environment;
     vec![
-        Arc::new(Native::new(bash::Bash::new(workspace, spawner))),
-        Arc::new(Native::new(read::Read::new(workspace))),
-        Arc::new(Native::new(read_many::ReadMany::new(workspace))),
-        Arc::new(Native::new(list_directory::ListDirectory::new(workspace))),
-        Arc::new(Native::new(tree::Tree::new(workspace))),
-        Arc::new(Native::new(glob::Glob::new(workspace))),
-        Arc::new(Native::new(grep::Grep::new(workspace))),
-        Arc::new(Native::new(file_info::FileInfo::new(workspace))),
-        Arc::new(Native::new(edit::Edit::new(workspace))),
-        Arc::new(Native::new(write::Write::new(workspace))),
-        Arc::new(Native::new(apply_patch::ApplyPatch::new(workspace))),
+        native_tool(bash::Bash::new(workspace, spawner)),
+        native_tool(read::Read::new(workspace)),
+        native_tool(read_many::ReadMany::new(workspace)),
+        native_tool(list_directory::ListDirectory::new(workspace)),
+        native_tool(tree::Tree::new(workspace)),
+        native_tool(glob::Glob::new(workspace)),
+        native_tool(grep::Grep::new(workspace)),
+        native_tool(file_info::FileInfo::new(workspace)),
+        native_tool(edit::Edit::new(workspace)),
+        native_tool(write::Write::new(workspace)),
+        native_tool(apply_patch::ApplyPatch::new(workspace)),
     ]
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::native::{NativeTool, blocking};
+use crate::blocking::blocking;
 use crate::nearby;
 use crate::text;
 use crate::workspace::Workspace;

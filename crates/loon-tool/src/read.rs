@@ -6,11 +6,11 @@ pub(crate) mod page;
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::native::{NativeTool, blocking};
+use crate::blocking::blocking;
 use crate::nearby;
 use crate::text;
 use crate::workspace::Workspace;
@@ -80,7 +80,11 @@ impl NativeTool for Read {
         blocking(move || {
             let path = nearby::locate(&workspace, &args.path);
             match page::read(&workspace, &path, args.window(), &cancel) {
-                Ok(page) => ToolOutput::ok(page.text, text::count(page.lines, "line")),
+                Ok(page) => {
+                    let summary = text::count(page.lines, "line");
+                    let reads = page.read.into_iter().collect();
+                    ToolOutput { reads, ..ToolOutput::ok(page.text, summary) }
+                }
                 Err(text) => ToolOutput::error(text),
             }
         })

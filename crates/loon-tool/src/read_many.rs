@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use loon_api::{PathAccess, Subject, ToolClass};
-use loon_kernel::{EffectContext, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::native::{NativeTool, blocking};
+use crate::blocking::blocking;
 use crate::nearby;
 use crate::read::LINES;
 use crate::read::page::{self, PAGE, Window};
@@ -73,6 +73,7 @@ impl NativeTool for ReadMany {
 fn read_all(workspace: &Workspace, paths: &[String], cancel: &CancellationToken) -> ToolOutput {
     let mut text = String::new();
     let mut shown = 0;
+    let mut reads = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let path = nearby::locate(workspace, path);
         // What one file leaves over is for the others.
@@ -83,6 +84,7 @@ fn read_all(workspace: &Workspace, paths: &[String], cancel: &CancellationToken)
         match page::read(workspace, &path, window, cancel) {
             Ok(page) => {
                 shown += 1;
+                reads.extend(page.read);
                 text.push_str(page.text.trim_end_matches('\n'));
             }
             Err(error) => text.push_str(&error),
@@ -93,7 +95,7 @@ fn read_all(workspace: &Workspace, paths: &[String], cancel: &CancellationToken)
         0 => text::count(shown, "file"),
         failed => format!("{}, {failed} not read", text::count(shown, "file")),
     };
-    let mut output = ToolOutput::ok(text, summary);
+    let mut output = ToolOutput { reads, ..ToolOutput::ok(text, summary) };
     output.result.is_error = shown == 0;
     output
 }

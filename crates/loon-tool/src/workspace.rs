@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
+use loon_api::FileRead;
 
 use crate::text::visible_line;
 
@@ -49,9 +50,22 @@ impl Workspace {
     }
 
     /// Remembers that the model has seen this file, `content` being all its bytes (also when only
-    /// some lines were shown). Without it the file cannot be edited or overwritten.
-    pub fn note_read(&self, path: &Path, content: &[u8]) {
-        self.ledger().note(path, content);
+    /// some lines were shown). Without it the file cannot be edited or overwritten. Gives what the
+    /// call tells of it.
+    pub fn note_read(&self, path: &Path, content: &[u8]) -> FileRead {
+        let hash = self.ledger().note(path, content);
+        FileRead { path: path.to_string_lossy().into_owned(), sha256: hash.to_string() }
+    }
+
+    /// Remembers what the model saw in an earlier process: paths as [`Workspace::resolve`] gives
+    /// them or relative to the root, with the hash of the file at that time.
+    pub fn remember_reads<'a>(&self, reads: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut ledger = self.ledger();
+        for (path, sha256) in reads {
+            if let Ok(hash) = sha256.parse() {
+                ledger.remember(&self.root.join(path), hash);
+            }
+        }
     }
 
     /// The file as the model saw it last; absent if it never did in this session. `path` as

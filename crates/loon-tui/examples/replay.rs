@@ -122,6 +122,7 @@ impl Script {
             queued: Vec::new(),
             usage: Usage::default(),
             cost: Cost::default(),
+            record: loon_api::WorkingRecord::default(),
         };
         self.send(SessionOpened { session }).await;
     }
@@ -153,10 +154,11 @@ impl Script {
             Command::History { .. } => {
                 self.send(HistoryPage { items: Vec::new(), more: false }).await;
             }
-            Command::Rewind { to } => {
+            Command::Rewind { to, .. } => {
                 self.send(SessionRewound {
                     to,
                     text: "fix the off-by-one\nand add a test".to_owned(),
+                    record: loon_api::WorkingRecord::default(),
                 })
                 .await;
             }
@@ -267,11 +269,10 @@ impl Script {
         if let ItemBody::ToolCall(call) = &mut edited.body {
             call.changes = vec![FileChange {
                 path: "src/pager.rs".to_owned(),
-                before: None,
-                after: None,
                 added: 1,
                 removed: 1,
                 diff: DIFF.to_owned(),
+                ..FileChange::default()
             }];
         }
         self.send(ItemCompleted { item: edited }).await;
@@ -378,17 +379,8 @@ fn answer_item(turn: u32, text: &str) -> Item {
 
 fn call(turn: u32, index: u32, tool: &str, title: &str) -> Item {
     let body = ItemBody::ToolCall(ToolCallItem {
-        call: CallId::of(turn, 0, index),
-        tool: tool.to_owned(),
-        arguments: serde_json::Value::Null,
-        status: ToolCallStatus::Waiting,
         title: title.to_owned(),
-        summary: String::new(),
-        result: None,
-        changes: Vec::new(),
-        exit_code: None,
-        ms: None,
-        error: None,
+        ..ToolCallItem::waiting(CallId::of(turn, 0, index), tool, serde_json::Value::Null)
     });
     Item { id: ItemId::call(turn, 0, index), turn, body }
 }

@@ -1,7 +1,7 @@
 //! What the screen knows of the session besides its transcript: a fold of events.
 
 use loon_api::event::{EffectKind, SessionState};
-use loon_api::{AgentEvent, Cost, Mode};
+use loon_api::{AgentEvent, Cost, ItemBody, Mode, WorkingRecord};
 
 /// A prompt that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) retry: Option<Retry>,
     /// Prompts that wait.
     pub(crate) queued: Vec<Queued>,
+    /// Checklist, tasks, notes and goal.
+    pub(crate) record: WorkingRecord,
 }
 
 impl Session {
@@ -80,6 +82,7 @@ impl Session {
                 .iter()
                 .map(|text| Queued { text: text.clone(), steer: false })
                 .collect(),
+            record: state.record.clone(),
             ..Self::default()
         }
     }
@@ -92,6 +95,13 @@ impl Session {
                 self.model = Some(turn.model.clone());
                 self.mode = turn.mode;
                 self.branch.clone_from(&turn.branch);
+            }
+            AgentEvent::RecordChanged(changed) => self.record.apply(&changed.change),
+            AgentEvent::SessionRewound(rewound) => self.record.clone_from(&rewound.record),
+            AgentEvent::ItemCompleted(completed) => {
+                if let ItemBody::ToolCall(call) = &completed.item.body {
+                    call.record.iter().for_each(|change| self.record.apply(change));
+                }
             }
             AgentEvent::TurnFinished(_) => {
                 self.turn = None;

@@ -7,7 +7,7 @@ use loon_api::{ErrorCode, ErrorInfo};
 use loon_core::deps::ToolFactory;
 use loon_exec::Spawner;
 use loon_kernel::FileStore;
-use loon_tool::{Workspace, native_tools};
+use loon_tool::{Environment, Workspace, native_tools};
 
 /// Makes the tools of each execution over `root`. Their processes do not see the variables named
 /// `secrets`.
@@ -17,12 +17,15 @@ pub(super) fn factory(
     secrets: Vec<String>,
 ) -> Arc<ToolFactory> {
     let spawner = Spawner::new(secrets);
-    Arc::new(move |exec| {
-        let snapshots = store.dir(exec).join("snapshots");
+    Arc::new(move |session| {
+        let snapshots = store.dir(session.exec).join("snapshots");
         let workspace = Workspace::new(&root, snapshots).map_err(|error| {
             let message = format!("Cannot work in {}: {error}", root.display());
             ErrorInfo::new(ErrorCode::Io, message)
         })?;
-        Ok(native_tools(&workspace, &spawner))
+        let reads = session.past.reads.iter();
+        workspace.remember_reads(reads.map(|(path, hash)| (path.as_str(), hash.as_str())));
+        let record = session.record.clone();
+        Ok(native_tools(&Environment { workspace, spawner: spawner.clone(), record }))
     })
 }

@@ -23,19 +23,9 @@ fn words(turn: TurnNumber, step: u32, text: &str) -> Item {
 
 fn call(turn: TurnNumber, step: u32, index: u32, status: ToolCallStatus) -> Item {
     let result = (status == ToolCallStatus::Done).then(|| ToolResult::ok("fine"));
-    let body = ItemBody::ToolCall(ToolCallItem {
-        call: CallId::of(turn, step, index),
-        tool: "read".into(),
-        arguments: json!({"path": "a"}),
-        status,
-        title: String::new(),
-        summary: String::new(),
-        result,
-        changes: Vec::new(),
-        exit_code: None,
-        ms: None,
-        error: None,
-    });
+    let waiting =
+        ToolCallItem::waiting(CallId::of(turn, step, index), "read", json!({"path": "a"}));
+    let body = ItemBody::ToolCall(ToolCallItem { status, result, ..waiting });
     Item { id: ItemId::call(turn, step, index), turn, body }
 }
 
@@ -115,7 +105,11 @@ fn a_rewind_takes_the_message_and_all_after_it_and_turn_numbers_go_on() {
         complete(&mut conversation, user(turn, "go"));
         complete(&mut conversation, words(turn, 0, "ok"));
     }
-    let rewound = SessionRewound { to: ItemId::user(2, 0), text: "go".into() };
+    let rewound = SessionRewound {
+        to: ItemId::user(2, 0),
+        text: "go".into(),
+        record: WorkingRecord::default(),
+    };
     conversation.apply(None, &rewound.into());
     assert_eq!(conversation.items().len(), 2);
     assert_eq!(conversation.last_turn(), 2);
@@ -157,9 +151,15 @@ fn a_conversation_of_the_newest_says_what_it_left_out() {
     assert_eq!(newest.page(None, 9).1, !newest.is_whole());
     assert_eq!((newest.turns(), newest.title()), (7, Some("x")));
     let to = ItemId::user(6, 0);
-    newest.apply(None, &SessionRewound { to, text: "x".into() }.into());
+    newest.apply(
+        None,
+        &SessionRewound { to, text: "x".into(), record: WorkingRecord::default() }.into(),
+    );
     assert_eq!(newest.items().len(), 1);
     let to = ItemId::user(2, 0);
-    newest.apply(None, &SessionRewound { to, text: "x".into() }.into());
+    newest.apply(
+        None,
+        &SessionRewound { to, text: "x".into(), record: WorkingRecord::default() }.into(),
+    );
     assert!(newest.items().is_empty());
 }

@@ -545,7 +545,7 @@ async fn a_rewind_gives_the_text_back_and_the_model_forgets() {
     let first = run(&bench.deps, SessionChoice::New, &["a", "b\nmore"]).await;
     let exec = first[0].exec;
     let mut runtime = Runtime::start(bench.deps.clone(), SessionChoice::Resume(exec));
-    runtime.commands.send(Command::Rewind { to: ItemId::user(2, 0) }).await.unwrap();
+    runtime.commands.send(Command::Rewind { to: ItemId::user(2, 0), files: false }).await.unwrap();
     runtime.commands.send(Command::Prompt { text: "c".into() }).await.unwrap();
     let mut draft = None;
     while let Some(event) = runtime.events.recv().await {

@@ -170,7 +170,8 @@ impl Gate {
     ) -> (Ran<Result<Answer, ModelError>>, bool) {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
-        let cx = EffectContext { cancel: stop.clone(), progress };
+        let key = effect.key.clone();
+        let cx = EffectContext { key, cancel: stop.clone(), progress };
         let admitted = Admitted::new(effect.key.clone());
         let run = effect.model.run(admitted, effect.request, &cx);
         let mut follow = Noticed { follow: effect.follow, any: false };

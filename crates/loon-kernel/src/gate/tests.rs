@@ -9,7 +9,7 @@ use loon_api::event::Decision;
 use loon_api::{
     AgentEvent, Answer, AnswerPart, Approval, At, BoxFuture, CallId, EffectKey, Envelope,
     ExecutionKind, Item, ItemBody, ItemId, ModelError, ModelInfo, ModelRequest, Money, StopReason,
-    Subject, ToolCallItem, ToolCallStatus, ToolClass, ToolSpec, Usage,
+    Subject, ToolCallItem, ToolClass, ToolSpec, Usage,
 };
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -308,23 +308,13 @@ impl Follow for Ignored {
 }
 
 fn call(index: u32, tool: &str, arguments: Value) -> ToolEffect<'static> {
-    let body = ItemBody::ToolCall(ToolCallItem {
-        call: CallId::of(1, 0, index),
-        tool: tool.to_owned(),
-        arguments,
-        status: ToolCallStatus::Waiting,
-        title: String::new(),
-        summary: String::new(),
-        result: None,
-        changes: vec![],
-        exit_code: None,
-        ms: None,
-        error: None,
-    });
+    let call = ToolCallItem::waiting(CallId::of(1, 0, index), tool, arguments);
+    let body = ItemBody::ToolCall(call);
     ToolEffect {
         turn: 1,
         key: EffectKey::call(1, 0, index),
         item: Item { id: ItemId::call(1, 0, index), turn: 1, body },
+        by_user: false,
         cwd: "~/w".to_owned(),
         follow: Box::leak(Box::new(Ignored)),
         cancel: CancellationToken::new(),

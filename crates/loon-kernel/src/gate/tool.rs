@@ -106,6 +106,8 @@ impl Gate {
         match self.judge(tool.spec(), &call.arguments, &subjects) {
             Verdict::Allow => Ok(Ok(tool)),
             Verdict::Deny { reasons } => Ok(Err(Ended::denied(reasons.join(" ")))),
+            // The user asked for the call; only a rule that forbids it outweighs that.
+            Verdict::Ask { .. } if effect.by_user => Ok(Ok(tool)),
             Verdict::Ask { reasons, always } => {
                 let approval = approval(effect, call, tool.as_ref(), &subjects, reasons, always);
                 Ok(self.ask(effect, call, approval).await?.map(|()| tool))
@@ -179,7 +181,7 @@ impl Gate {
     ) -> Ended {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
-        let cx = EffectContext { cancel: stop.clone(), progress };
+        let cx = EffectContext { key: effect.key.clone(), cancel: stop.clone(), progress };
         let run = tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
         let limits = Limits { cancel: &effect.cancel, timeout };
         let ran = followed(self.supervise(run, &stop, &limits), arriving, effect.follow).await;
@@ -362,6 +364,8 @@ fn final_item(effect: &ToolEffect<'_>, call: ToolCallItem, ended: Ended, ms: Opt
         summary: ended.output.summary,
         result: Some(ended.output.result),
         changes: ended.output.changes,
+        reads: ended.output.reads,
+        record: ended.output.record,
         exit_code: ended.output.exit_code,
         ms,
         error: ended.error,

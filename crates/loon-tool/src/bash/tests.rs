@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use loon_kernel::Tool;
+use loon_kernel::native_tool;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::native::Native;
 
 struct Shell {
     folder: tempfile::TempDir,
@@ -21,7 +20,11 @@ fn shell() -> Shell {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::new(folder.path(), PathBuf::from("/nowhere")).unwrap();
     let (progress, heard) = mpsc::channel(64);
-    let cx = EffectContext { cancel: CancellationToken::new(), progress };
+    let cx = EffectContext {
+        key: loon_api::EffectKey::call(1, 0, 0),
+        cancel: CancellationToken::new(),
+        progress,
+    };
     Shell { folder, bash: Bash::new(&workspace, &Spawner::new(["HOME".to_owned()])), cx, heard }
 }
 
@@ -182,7 +185,7 @@ fn titles_are_one_safe_line() {
 
 #[test]
 fn what_models_are_told_is_short() {
-    let spec = Native::new(shell().bash).spec().clone();
+    let spec = native_tool(shell().bash).spec().clone();
     assert_eq!(spec.parameters["required"], json!(["command"]));
     let size = spec.description.len() + spec.parameters.to_string().len();
     assert!(size <= 450, "{size} bytes: {}", spec.parameters);

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use loon_kernel::Tool;
+use loon_kernel::native_tool;
 use serde_json::json;
 
 use super::*;
-use crate::native::Native;
 
 struct Project {
     _folder: tempfile::TempDir,
@@ -201,7 +200,7 @@ fn links_are_not_followed() {
 
 #[test]
 fn what_models_are_told_is_short() {
-    let spec = Native::new(Grep::new(&project(&[]).workspace)).spec().clone();
+    let spec = native_tool(Grep::new(&project(&[]).workspace)).spec().clone();
     assert_eq!(spec.parameters["required"], json!(["pattern"]));
     assert_eq!(spec.parameters["properties"]["mode"]["enum"], json!(["content", "files", "count"]));
     let size = spec.description.len() + spec.parameters.to_string().len();

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use loon_api::FileRead;
 use tokio_util::sync::CancellationToken;
 
 use super::kind;
@@ -39,6 +40,8 @@ pub(crate) struct Page {
     pub(crate) text: String,
     /// Lines shown.
     pub(crate) lines: usize,
+    /// The file, if it was read whole and can be edited now.
+    pub(crate) read: Option<FileRead>,
 }
 
 /// Reads a page of the file at `path` (as [`nearby::locate`] gives it), and has the workspace
@@ -85,14 +88,14 @@ pub(crate) fn read(
         return Err(format!("{shown} is no text: it holds NUL bytes further on, in {size}."));
     }
     let page = loaded(&document, window, &shown)?;
-    workspace.note_read(path, document.bytes());
-    Ok(page)
+    let read = Some(workspace.note_read(path, document.bytes()));
+    Ok(Page { read, ..page })
 }
 
 fn loaded(document: &Document, window: Window, shown: &str) -> Result<Page, String> {
     let total = document.line_count();
     if total == 0 {
-        return Ok(Page { text: "[the file is empty]".to_owned(), lines: 0 });
+        return Ok(Page { text: "[the file is empty]".to_owned(), lines: 0, read: None });
     }
     if window.first > total {
         let lines = text::count(total, "line");
@@ -277,6 +280,6 @@ impl Sheet {
     }
 
     fn finish(self) -> Page {
-        Page { text: self.text, lines: self.lines }
+        Page { text: self.text, lines: self.lines, read: None }
     }
 }

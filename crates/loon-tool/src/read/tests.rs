@@ -4,12 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use loon_kernel::Tool;
+use loon_kernel::native_tool;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::native::Native;
 
 struct Project {
     _folder: tempfile::TempDir,
@@ -207,7 +206,7 @@ fn titles_and_subjects_name_the_place() {
 
 #[test]
 fn what_models_are_told_is_short() {
-    let spec = Native::new(Read::new(&project("f", b"").workspace)).spec().clone();
+    let spec = native_tool(Read::new(&project("f", b"").workspace)).spec().clone();
     assert_eq!(spec.parameters["required"], json!(["path"]));
     let size = spec.description.len() + spec.parameters.to_string().len();
     assert!(size <= 350, "{size} bytes: {}", spec.parameters);

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -27,6 +28,27 @@ impl fmt::Display for ContentHash {
     }
 }
 
+/// Text that is no SHA-256 in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no SHA-256 in hexadecimal")]
+pub struct NoHash;
+
+impl FromStr for ContentHash {
+    type Err = NoHash;
+
+    fn from_str(text: &str) -> Result<Self, NoHash> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(NoHash);
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            let digits = &text[index * 2..index * 2 + 2];
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| NoHash)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 /// A file as the model saw it last.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -45,7 +67,13 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn note(&mut self, path: &Path, content: &[u8]) {
+    /// A hash without the bytes it was made of.
+    pub(super) fn remember(&mut self, path: &Path, hash: ContentHash) {
+        self.forget(path);
+        self.seen.insert(path.to_owned(), Seen { hash, content: None });
+    }
+
+    pub(super) fn note(&mut self, path: &Path, content: &[u8]) -> ContentHash {
         self.forget(path);
         let keep = content.len() <= KEPT_BYTES;
         if keep {
@@ -53,9 +81,10 @@ impl Ledger {
             self.bytes += content.len();
             self.kept.push_back((path.to_owned(), content.len()));
         }
-        let seen =
-            Seen { hash: ContentHash::of(content), content: keep.then(|| Arc::from(content)) };
+        let hash = ContentHash::of(content);
+        let seen = Seen { hash, content: keep.then(|| Arc::from(content)) };
         self.seen.insert(path.to_owned(), seen);
+        hash
     }
 
     pub(super) fn forget(&mut self, path: &Path) {
@@ -92,6 +121,10 @@ mod tests {
             ContentHash::of(b"abc").to_string(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+        let hash = ContentHash::of(b"abc");
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        assert_eq!("+a".repeat(32).parse::<ContentHash>(), Err(NoHash));
+        assert_eq!("ä".repeat(32).parse::<ContentHash>(), Err(NoHash));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn commit(
     }
     for step in &steps {
         match step.content {
-            Some(content) => workspace.note_read(step.path, content),
+            Some(content) => drop(workspace.note_read(step.path, content)),
             None => workspace.forget(step.path),
         }
     }

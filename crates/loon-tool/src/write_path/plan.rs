@@ -89,14 +89,7 @@ impl Planned {
                 let (from, to) = (shown(from), shown(to));
                 let mut arrived = describe("moved here", (Some(&from), base), (Some(&to), content));
                 let before = arrived.change.before.take();
-                let left = FileChange {
-                    path: from,
-                    before,
-                    after: None,
-                    added: 0,
-                    removed: 0,
-                    diff: String::new(),
-                };
+                let left = FileChange { path: from, before, after: None, ..FileChange::default() };
                 let (excerpt, note) = (String::new(), String::new());
                 vec![Described { done: "moved away", change: left, excerpt, note }, arrived]
             }
@@ -136,6 +129,7 @@ fn describe(
             added: diff.added,
             removed: diff.removed,
             diff: diff.unified(old_path, new_path),
+            undoes: None,
         },
         excerpt: if both { diff.excerpt(&new) } else { String::new() },
         note: String::new(),

@@ -37,17 +37,11 @@ fn shown(transcript: &Transcript) -> Vec<String> {
 
 fn call(status: ToolCallStatus, output: Option<&str>) -> Item {
     let body = ItemBody::ToolCall(ToolCallItem {
-        call: CallId::of(1, 0, 0),
-        tool: "bash".to_owned(),
-        arguments: serde_json::Value::Null,
         status,
         title: "make".to_owned(),
-        summary: String::new(),
         result: output.map(ToolResult::ok),
-        changes: Vec::new(),
-        exit_code: None,
         ms: Some(2_130).filter(|_| status.is_final()),
-        error: None,
+        ..ToolCallItem::waiting(CallId::of(1, 0, 0), "bash", serde_json::Value::Null)
     });
     Item { id: ItemId::call(1, 0, 0), turn: 1, body }
 }

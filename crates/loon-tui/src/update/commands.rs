@@ -71,7 +71,7 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
         Value::Command(name) => run(model, name, ""),
         Value::Model(name) => vec![Action::Send(Command::SetModel { model: name })],
         Value::Session(exec) => vec![Action::Send(Command::OpenSession { exec: Some(exec) })],
-        Value::Message(to) => vec![Action::Send(Command::Rewind { to })],
+        Value::Message(to) => vec![Action::Send(Command::Rewind { to, files: false })],
         Value::Mode(mode) => set_mode(model, mode),
         Value::Theme(name) => {
             if let Some(theme) = Theme::embedded(name) {

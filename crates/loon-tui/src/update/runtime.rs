@@ -90,6 +90,8 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
         | AgentEvent::PromptQueued(_)
         | AgentEvent::ModeChanged(_)
         | AgentEvent::ModelChanged(_)
+        | AgentEvent::RecordChanged(_)
+        | AgentEvent::RewindPreviewed(_)
         | AgentEvent::MeterUpdated(_)
         | AgentEvent::ContextEstimated(_)
         | AgentEvent::DeadlineSet(_)

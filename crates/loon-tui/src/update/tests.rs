@@ -47,6 +47,7 @@ impl Screen {
             queued: Vec::new(),
             usage: Usage::default(),
             cost: Cost::default(),
+            record: loon_api::WorkingRecord::default(),
         };
         screen.tell(SessionOpened { session });
         screen
@@ -399,8 +400,15 @@ fn rewinding_puts_the_exact_text_into_the_draft() {
     });
     screen.press(KeyCode::Esc);
     screen.press(KeyCode::Esc);
-    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Rewind { to: ItemId::user(2, 0) }));
-    screen.tell(SessionRewound { to: ItemId::user(2, 0), text: "two\nlines".to_owned() });
+    assert_eq!(
+        screen.press(KeyCode::Enter),
+        sent(Command::Rewind { to: ItemId::user(2, 0), files: false })
+    );
+    screen.tell(SessionRewound {
+        to: ItemId::user(2, 0),
+        text: "two\nlines".to_owned(),
+        record: loon_api::WorkingRecord::default(),
+    });
     assert_eq!(screen.draft(), "two\nlines");
     assert_eq!(screen.model.transcript.user_messages().count(), 1);
 }

@@ -63,6 +63,7 @@ impl Screen {
             queued: Vec::new(),
             usage: Usage::default(),
             cost: Cost::default(),
+            record: loon_api::WorkingRecord::default(),
         };
         screen.tell(SessionOpened { session });
         screen
@@ -118,25 +119,20 @@ impl Screen {
         } else {
             vec![FileChange {
                 path: title.to_owned(),
-                before: None,
-                after: None,
                 added: 1,
                 removed: 1,
                 diff: diff.to_owned(),
+                ..FileChange::default()
             }]
         };
         let body = ItemBody::ToolCall(ToolCallItem {
-            call: CallId::of(1, 0, index),
-            tool: tool.to_owned(),
-            arguments: serde_json::Value::Null,
             status,
             title: title.to_owned(),
             summary: summary.to_owned(),
             result: status.is_final().then(|| ToolResult::ok("error: test failed")),
             changes,
-            exit_code: None,
             ms: Some(2_130),
-            error: None,
+            ..ToolCallItem::waiting(CallId::of(1, 0, index), tool, serde_json::Value::Null)
         });
         self.item(ItemId::call(1, 0, index), body);
     }

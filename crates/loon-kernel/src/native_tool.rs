@@ -1,13 +1,15 @@
-//! What all native tools share: typed arguments, a derived schema, and the adapter that makes one
-//! a [`Tool`] behind the gate.
+//! What native tools of all crates share: typed arguments, a derived schema, and the adapter that
+//! makes one a [`Tool`] behind the gate.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::{BoxFuture, Subject, ToolClass, ToolSpec};
-use loon_kernel::{Admitted, EffectContext, Tool, ToolOutput};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
 
 /// A native tool: a file of its own, with a Rust type for its arguments.
 pub trait NativeTool: Send + Sync + 'static {
@@ -41,22 +43,18 @@ pub trait NativeTool: Send + Sync + 'static {
     fn run(&self, args: Self::Args, cx: &EffectContext) -> impl Future<Output = ToolOutput> + Send;
 }
 
-/// Runs work that blocks (files, folders) beside the runtime's own threads.
-pub(crate) async fn blocking(work: impl FnOnce() -> ToolOutput + Send + 'static) -> ToolOutput {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(output) => output,
-        Err(error) => ToolOutput::error(format!("The tool broke off: {error}.")),
-    }
+/// Puts a native tool behind the gate's port.
+pub fn native_tool<T: NativeTool>(tool: T) -> Arc<dyn Tool> {
+    Arc::new(Native::new(tool))
 }
 
-/// Puts a native tool behind the gate's port.
-pub(crate) struct Native<T> {
+struct Native<T> {
     tool: T,
     spec: ToolSpec,
 }
 
 impl<T: NativeTool> Native<T> {
-    pub(crate) fn new(tool: T) -> Self {
+    fn new(tool: T) -> Self {
         let spec = ToolSpec {
             name: T::NAME.to_owned(),
             description: T::DESCRIPTION.to_owned(),
