@@ -96,6 +96,9 @@ pub(crate) enum Commands {
         /// Why, for the record.
         #[arg(long)]
         reason: Option<String>,
+        /// Let the step that runs end first, with all its calls.
+        #[arg(long)]
+        after_step: bool,
     },
     /// Models that the settings name.
     #[command(subcommand)]

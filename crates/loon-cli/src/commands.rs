@@ -28,7 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Exec(args) => exec::run(args),
         Commands::Demo(args) => demo::run(&args),
         Commands::Sessions(command) => sessions::run(command),
-        Commands::Cancel { id, reason } => cancel::run(&id, reason),
+        Commands::Cancel { id, reason, after_step } => cancel::run(&id, reason, after_step),
         Commands::Models(command) => models::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),

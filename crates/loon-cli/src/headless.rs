@@ -115,8 +115,7 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         }
     }
     driver.commands = None;
-    let limit = (driver.haste != Haste::None).then_some(LAST_WORDS);
-    let written = driver.output.finish(limit).await;
+    let written = driver.output.finish(driver.haste.left()).await;
     let status = match (&finished, outcome) {
         (Some(finished), _) => u8::try_from(finished.exit_code).unwrap_or(1),
         (None, Some(outcome)) => outcome.exit_code(),
@@ -152,6 +151,15 @@ enum Haste {
 }
 
 impl Haste {
+    /// What is left of the wait; absent without a limit.
+    fn left(self) -> Option<Duration> {
+        match self {
+            Self::None => None,
+            Self::Until(end) => Some(end.saturating_duration_since(Instant::now())),
+            Self::GivenUp => Some(Duration::ZERO),
+        }
+    }
+
     async fn runs_out(self) {
         match self {
             Self::Until(end) => tokio::time::sleep_until(end).await,

@@ -12,6 +12,7 @@ use loon_api::{
 use loon_kernel::{Execution, KernelError, StartOptions, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given};
@@ -20,8 +21,11 @@ use crate::session::{Leave, OPENING_ITEMS, Session, Summary};
 /// Events that may wait for a slow front end before the session waits too.
 const EVENT_CAPACITY: usize = 256;
 
-/// How long a front end may take for the end of a session that another process ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a session may take to come to its end once another process ended it.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// How long a front end may take for the last event of such a session.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Commands that may wait.
 const COMMAND_CAPACITY: usize = 64;
@@ -164,11 +168,19 @@ impl Server {
             };
             let exec = opened.execution.exec();
             current = Some(exec);
+            let over = opened.execution.cancel_token().clone();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(opened.remarks);
             let session = Session::new(deps, opened.execution, opened.conversation, commands);
             let served = match session {
-                Ok(session) => session.serve().await,
+                // Whatever it waits for, it ends: others were told that it is over.
+                Ok(session) => tokio::select! {
+                    biased;
+                    served = session.serve() => served,
+                    () = self.moment_after(&over) => {
+                        return self.fail(current, StoreError::Fenced { exec }.info()).await;
+                    }
+                },
                 Err(error) => return self.fail(current, error).await,
             };
             commands = served.commands;
@@ -268,6 +280,11 @@ impl Server {
             told.await;
         }
         outcome
+    }
+
+    async fn moment_after(&self, over: &CancellationToken) {
+        over.cancelled().await;
+        self.deps.clock.sleep(CLOSING).await;
     }
 
     async fn warn(&self, exec: ExecutionId, error: ErrorInfo) {

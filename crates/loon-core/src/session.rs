@@ -89,7 +89,7 @@ pub(crate) struct Session {
     model: Option<String>,
     steering: VecDeque<String>,
     prompts: VecDeque<String>,
-    leave: Option<Leave>,
+    pub(crate) leave: Option<Leave>,
     resumed: bool,
     commands: mpsc::Receiver<Command>,
 }

@@ -19,7 +19,7 @@ use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::prompt::{PromptParts, system_text};
 use crate::runtime::RuntimeError;
-use crate::session::Session;
+use crate::session::{Leave, Session};
 use crate::stream::{AnswerStream, OutputStream, items_of};
 
 /// Time between a broken answer and the new request.
@@ -115,6 +115,9 @@ impl Session {
         self.summary.cost += turn.cost;
         self.summary.last = Some(end);
         self.recorder.make_durable().await?;
+        if self.execution.stop_if_asked().await? {
+            self.leave = Some(Leave::Terminate);
+        }
         Ok(())
     }
 
@@ -122,7 +125,11 @@ impl Session {
         loop {
             self.apply_steering().await?;
             let turn = self.running()?;
-            if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && turn.steps > 0) {
+            let between_steps = turn.steps > 0;
+            if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && between_steps) {
+                return Ok(TurnEnd::interrupted());
+            }
+            if between_steps && self.execution.is_asked_to_stop()? {
                 return Ok(TurnEnd::interrupted());
             }
             let limit = self.deps.options.limits.max_steps;

@@ -18,7 +18,7 @@ use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
 use crate::recorder::Recorder;
-use crate::store::JournalStore;
+use crate::store::{JournalStore, JournalWriter, StopRequest};
 
 /// How long a cancel waits for running effects to end by themselves before it settles them.
 const SETTLE: Duration = Duration::from_millis(800);
@@ -88,6 +88,10 @@ impl Execution {
             each(&envelope);
         }
         if let Some(reason) = state.cancelled {
+            return Err(KernelError::Cancelled { exec, reason });
+        }
+        if let Some(StopRequest { reason }) = store.asked_to_stop(exec)? {
+            end(opened.writer, &state, clock.now(), exec, reason.clone())?;
             return Err(KernelError::Cancelled { exec, reason });
         }
         let resumed = ExecutionResumed {
@@ -174,6 +178,19 @@ impl Execution {
         Ok(ended)
     }
 
+    /// True if somebody left word to end it at the next step boundary.
+    pub fn is_asked_to_stop(&self) -> Result<bool, KernelError> {
+        Ok(self.store.asked_to_stop(self.exec())?.is_some())
+    }
+
+    /// Ends it if somebody left word to do so at a step boundary, which is now. True if it ended.
+    pub async fn stop_if_asked(&self) -> Result<bool, KernelError> {
+        match self.store.asked_to_stop(self.exec())? {
+            Some(StopRequest { reason }) => self.cancel(reason).await,
+            None => Ok(false),
+        }
+    }
+
     /// The store its journal is in.
     pub(crate) fn store(&self) -> &Arc<dyn JournalStore> {
         &self.store
@@ -195,24 +212,69 @@ impl Drop for InFlight {
     }
 }
 
+/// When a cancel takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelMode {
+    /// At once, whatever runs.
+    Now,
+    /// When the step that runs has ended, with all its calls.
+    AfterStep,
+}
+
+/// What a cancel by id came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The execution is over.
+    Now,
+    /// It will be over after the step that runs.
+    AfterStep,
+    /// It was over before.
+    Before,
+}
+
 /// Cancels an execution from any process, wherever it stands: takes a newer fence, so that its
-/// present writer can write nothing more, and records the cancel. False if it was cancelled before.
+/// present writer can write nothing more, and records the cancel. After the step, it leaves that to
+/// the present writer, if a turn is under way there.
 pub fn cancel_by_id(
     store: &dyn JournalStore,
     clock: &dyn Clock,
     exec: ExecutionId,
+    mode: CancelMode,
     reason: Option<String>,
-) -> Result<bool, KernelError> {
-    let mut writer = store.take_over(exec)?.writer;
+) -> Result<Cancelled, KernelError> {
+    if mode == CancelMode::AfterStep && store.is_live(exec) {
+        let state = read_state(store, exec)?;
+        if state.cancelled.is_none() && state.turn.is_some() {
+            store.ask_to_stop(exec, reason.as_deref())?;
+            return Ok(Cancelled::AfterStep);
+        }
+    }
+    let writer = store.take_over(exec)?.writer;
+    let state = read_state(store, exec)?;
+    if state.cancelled.is_some() {
+        return Ok(Cancelled::Before);
+    }
+    end(writer, &state, clock.now(), exec, reason)?;
+    Ok(Cancelled::Now)
+}
+
+fn read_state(store: &dyn JournalStore, exec: ExecutionId) -> Result<ExecutionState, KernelError> {
     let mut state = ExecutionState::default();
     for envelope in store.read(exec)? {
         state.apply(&envelope?);
     }
-    if state.cancelled.is_some() {
-        return Ok(false);
-    }
-    let at = clock.now();
-    let mut events = unknown(&state);
+    Ok(state)
+}
+
+/// Writes the record after which nothing follows, and before it the ends of effects that have none.
+fn end(
+    mut writer: Box<dyn JournalWriter>,
+    state: &ExecutionState,
+    at: At,
+    exec: ExecutionId,
+    reason: Option<String>,
+) -> Result<(), KernelError> {
+    let mut events = unknown(state);
     events.push((None, ExecutionCancelled { reason }.into()));
     let batch: Vec<Envelope> = (state.last_seq + 1..)
         .zip(events)
@@ -220,7 +282,7 @@ pub fn cancel_by_id(
         .collect();
     writer.append(&batch)?;
     writer.sync()?;
-    Ok(true)
+    Ok(())
 }
 
 /// The ends of effects that a former process began. They ran at least until its last record.

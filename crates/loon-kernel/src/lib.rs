@@ -15,7 +15,7 @@ pub mod store;
 
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
-pub use execution::{Execution, StartOptions, cancel_by_id};
+pub use execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
@@ -25,6 +25,6 @@ pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{
-    Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StoreError,
-    Verified,
+    Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
+    StoreError, Verified,
 };

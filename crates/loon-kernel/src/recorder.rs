@@ -23,6 +23,9 @@ const LAZY_SYNC: Duration = Duration::from_millis(200);
 /// How long a reader that takes nothing is waited for before the fence is looked at again.
 const STALLED: Duration = Duration::from_millis(500);
 
+/// How long such a reader is waited for once the execution is over.
+const LAST_WAIT: Duration = Duration::from_millis(200);
+
 /// Makes records. Clones write the same journal.
 #[derive(Clone)]
 pub struct Recorder {
@@ -250,10 +253,11 @@ impl Recorder {
         }
         while !self.shared.ledger().reader_given_up {
             let over = self.check_fence().is_err() || self.shared.cancel.is_cancelled();
+            let patience = if over { LAST_WAIT } else { STALLED };
             tokio::select! {
                 biased;
                 place = self.shared.events.reserve() => return place.ok(),
-                () = self.shared.clock.sleep(STALLED) => {
+                () = self.shared.clock.sleep(patience) => {
                     self.shared.ledger().reader_given_up = over;
                 }
             }

@@ -56,6 +56,25 @@ pub trait JournalStore: Send + Sync {
 
     /// True while a writer holds the lease.
     fn is_live(&self, exec: ExecutionId) -> bool;
+
+    /// Leaves word for whoever writes the journal: end it at the next step boundary.
+    fn ask_to_stop(&self, exec: ExecutionId, reason: Option<&str>) -> Result<(), StoreError>;
+
+    /// The word that was left, if any.
+    fn asked_to_stop(&self, exec: ExecutionId) -> Result<Option<StopRequest>, StoreError>;
+}
+
+/// Word that an execution shall end at its next step boundary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopRequest {
+    /// Why, in the words of who asked.
+    pub reason: Option<String>,
+}
+
+impl StopRequest {
+    fn of(reason: &str) -> Self {
+        Self { reason: (!reason.is_empty()).then(|| reason.to_owned()) }
+    }
 }
 
 /// The one writer of a journal.

@@ -7,12 +7,12 @@ use loon_api::event::{
     ApprovalRequested, Decision, EffectKind, EffectStarted, EffectStatus, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, EffectKey, Envelope, ErrorCode, ExecutionKind, ItemId,
-    Mode,
+    AgentEvent, Approval, ApprovalId, At, EffectKey, Envelope, ErrorCode, ExecutionId,
+    ExecutionKind, ItemId, Mode,
 };
 use tokio::sync::mpsc;
 
-use super::{Execution, SETTLE, StartOptions, cancel_by_id};
+use super::{CancelMode, Cancelled, Execution, SETTLE, StartOptions, cancel_by_id};
 use crate::clock::ManualClock;
 use crate::store::{FileStore, JournalStore, MemoryStore};
 
@@ -50,6 +50,20 @@ impl Fixture {
     fn records(&self, of: &Execution) -> Vec<Envelope> {
         self.store.read(of.exec()).unwrap().map(Result::unwrap).collect()
     }
+}
+
+fn cancelled(
+    fixture: &Fixture,
+    exec: ExecutionId,
+    mode: CancelMode,
+    reason: Option<String>,
+) -> Cancelled {
+    cancel_by_id(fixture.store.as_ref(), &fixture.clock, exec, mode, reason).unwrap()
+}
+
+async fn begin_turn(execution: &Execution) {
+    let started = TurnStarted { model: "lab/m".to_owned(), mode: Mode::Default, branch: None };
+    execution.recorder().record(Some(1), started).await.unwrap();
 }
 
 fn begun(key: &str) -> AgentEvent {
@@ -150,7 +164,7 @@ async fn a_cancel_is_the_last_record_and_happens_once() {
     let again = execution.clone();
     drop(execution);
     let exec = again.exec();
-    assert!(!cancel_by_id(fixture.store.as_ref(), &fixture.clock, exec, None).unwrap());
+    assert_eq!(cancelled(&fixture, exec, CancelMode::Now, None), Cancelled::Before);
     assert_eq!(fixture.records(&again).len(), 2);
 }
 
@@ -196,7 +210,7 @@ async fn a_cancel_from_elsewhere_shuts_the_owner_out() {
     owner.recorder().record(Some(1), begun("a")).await.unwrap();
     let reason = Some("operator".to_owned());
     let exec = owner.exec();
-    assert!(cancel_by_id(fixture.store.as_ref(), &fixture.clock, exec, reason).unwrap());
+    assert_eq!(cancelled(&fixture, exec, CancelMode::Now, reason), Cancelled::Now);
     let error = owner.recorder().record(Some(1), begun("b")).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Fenced);
     assert!(owner.cancel_token().is_cancelled());
@@ -204,7 +218,7 @@ async fn a_cancel_from_elsewhere_shuts_the_owner_out() {
         ["execution.started", "effect.started", "effect.finished", "execution.cancelled"];
     assert_eq!(kinds(&fixture.records(&owner)), kinds_now);
     assert!(fixture.store.verify(exec).unwrap().is_sound());
-    assert!(!cancel_by_id(fixture.store.as_ref(), &fixture.clock, exec, None).unwrap());
+    assert_eq!(cancelled(&fixture, exec, CancelMode::Now, None), Cancelled::Before);
     drop(owner);
     assert!(fixture.store.verify(exec).unwrap().is_sound());
 }
@@ -216,4 +230,53 @@ async fn a_second_owner_is_refused() {
     let error = fixture.resume(&execution).await.err().unwrap();
     assert_eq!(error.code(), ErrorCode::Busy);
     assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_cancel_after_the_step_is_left_to_the_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    for fixture in [fixture(FileStore::new(dir.path())), fixture(MemoryStore::default())] {
+        let owner = fixture.start(None).await;
+        begin_turn(&owner).await;
+        assert!(!owner.stop_if_asked().await.unwrap());
+        let reason = Some("enough".to_owned());
+        let found = cancelled(&fixture, owner.exec(), CancelMode::AfterStep, reason.clone());
+        assert_eq!(found, Cancelled::AfterStep);
+        owner.recorder().record(Some(1), begun("a")).await.unwrap();
+        assert!(owner.is_asked_to_stop().unwrap());
+        assert!(owner.stop_if_asked().await.unwrap());
+        assert!(!owner.stop_if_asked().await.unwrap());
+        let records = fixture.records(&owner);
+        let AgentEvent::ExecutionCancelled(last) = &records.last().unwrap().event else {
+            panic!("{records:?}")
+        };
+        assert_eq!(last.reason, reason);
+        let again = cancelled(&fixture, owner.exec(), CancelMode::AfterStep, None);
+        assert_eq!(again, Cancelled::Before);
+    }
+}
+
+#[tokio::test]
+async fn without_a_turn_there_is_no_step_to_wait_for() {
+    let fixture = fixture(MemoryStore::default());
+    let owner = fixture.start(None).await;
+    let found = cancelled(&fixture, owner.exec(), CancelMode::AfterStep, None);
+    assert_eq!(found, Cancelled::Now);
+}
+
+#[tokio::test]
+async fn word_left_for_an_owner_that_died_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixture = fixture(FileStore::new(dir.path()));
+    let owner = fixture.start(None).await;
+    begin_turn(&owner).await;
+    let exec = owner.exec();
+    cancelled(&fixture, exec, CancelMode::AfterStep, None);
+    drop(owner);
+    let (store, clock) = (Arc::clone(&fixture.store), Arc::new(fixture.clock.clone()));
+    let events = fixture.events.clone();
+    let error = Execution::resume(store, clock, exec, events, &mut |_| {}).await.err().unwrap();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    let last = fixture.store.read(exec).unwrap().last().unwrap().unwrap();
+    assert_eq!(last.event.kind(), "execution.cancelled");
 }

@@ -1,11 +1,11 @@
 //! Journals as files: `<data dir>/executions/<yyyy>/<mm>/<id>/journal.jsonl`.
 //!
 //! The lease is a lock of the operating system on the journal itself, so it ends with its process and
-//! no file that stays behind can block anybody. Beside the journal are `fence`, `blobs/` and, after
-//! a crash, `torn-<n>`.
+//! no file that stays behind can block anybody. Beside the journal are `fence`, `blobs/`, after a
+//! crash `torn-<n>`, and `stop` once somebody left word to end it at the next step boundary.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,9 @@ use loon_api::ExecutionId;
 
 use super::line::{End, Link, TERMINAL, hash, rehome};
 use super::verify::{Verifier, missing};
-use super::{JournalStore, JournalWriter, Opened, Records, Repaired, StoreError, Verified};
+use super::{
+    JournalStore, JournalWriter, Opened, Records, Repaired, StopRequest, StoreError, Verified,
+};
 
 mod fence;
 mod reader;
@@ -237,6 +239,31 @@ impl JournalStore for FileStore {
         let Ok(file) = File::open(self.journal(exec)) else { return false };
         // Shared, so that two who look do not see each other; let go at once with the file.
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+
+    fn ask_to_stop(&self, exec: ExecutionId, reason: Option<&str>) -> Result<(), StoreError> {
+        self.open_for(exec, OpenOptions::new().read(true))?;
+        // Under another name until it is whole, so that nobody reads half of it.
+        let path = self.dir(exec).join("stop");
+        let new = path.with_extension("new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)
+            .map_err(io_error("create", &new))?;
+        file.write_all(reason.unwrap_or_default().as_bytes()).map_err(io_error("write", &new))?;
+        std::fs::rename(&new, &path).map_err(io_error("write", &path))
+    }
+
+    fn asked_to_stop(&self, exec: ExecutionId) -> Result<Option<StopRequest>, StoreError> {
+        let path = self.dir(exec).join("stop");
+        match std::fs::read(&path) {
+            Ok(reason) => Ok(Some(StopRequest::of(&String::from_utf8_lossy(&reason)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", &path)(error)),
+        }
     }
 }
 

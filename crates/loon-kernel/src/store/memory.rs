@@ -8,7 +8,8 @@ use loon_api::{Envelope, ExecutionId};
 use super::line::{Batch, End, Link, TERMINAL, decode, rehome};
 use super::verify::Verifier;
 use super::{
-    JournalStore, JournalWriter, Opened, Records, Repaired, StoreError, SyncJob, Verified,
+    JournalStore, JournalWriter, Opened, Records, Repaired, StopRequest, StoreError, SyncJob,
+    Verified,
 };
 
 /// Journals that live as long as the store.
@@ -24,6 +25,7 @@ struct Journal {
     fence: u64,
     /// The fence of the writer that holds the lease.
     lease: Option<u64>,
+    stop: Option<StopRequest>,
 }
 
 impl Journal {
@@ -140,9 +142,20 @@ impl JournalStore for MemoryStore {
         }
         let batch = Batch::of_events(copy, events, 1, &End::nothing())?;
         let blobs = batch.blobs.into_iter().map(|blob| (blob.hash, blob.text)).collect();
-        let salvaged = Journal { lines: batch.lines, blobs, fence: 1, lease: None };
+        let salvaged = Journal { lines: batch.lines, blobs, fence: 1, ..Journal::default() };
         self.journals().insert(copy, salvaged);
         Ok(copy)
+    }
+
+    fn ask_to_stop(&self, exec: ExecutionId, reason: Option<&str>) -> Result<(), StoreError> {
+        let mut journals = self.journals();
+        let journal = journals.get_mut(&exec).ok_or(StoreError::NotFound { exec })?;
+        journal.stop = Some(StopRequest::of(reason.unwrap_or_default()));
+        Ok(())
+    }
+
+    fn asked_to_stop(&self, exec: ExecutionId) -> Result<Option<StopRequest>, StoreError> {
+        Ok(self.journals().get(&exec).and_then(|journal| journal.stop.clone()))
     }
 
     fn is_live(&self, exec: ExecutionId) -> bool {

@@ -321,7 +321,9 @@ async fn a_cancel_from_another_process_reaches_a_running_call() {
     tool.running.notified().await;
     let exec = house.execution.exec();
     let clock = house.clock.clone();
-    assert!(crate::cancel_by_id(house.store.as_ref(), &clock, exec, None).unwrap());
+    let mode = crate::CancelMode::Now;
+    let cancelled = crate::cancel_by_id(house.store.as_ref(), &clock, exec, mode, None).unwrap();
+    assert_eq!(cancelled, crate::Cancelled::Now);
     house.clock.sleeper(Duration::from_millis(700)).await;
     house.clock.advance(Duration::from_millis(700));
     let item = running.await.unwrap();
