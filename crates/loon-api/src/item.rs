@@ -25,6 +25,7 @@ pub struct Item {
 /// What an item is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most items of a long transcript are calls")]
 pub enum ItemBody {
     /// Words of the user: a prompt, or a steering message while a turn runs.
     UserMessage {

@@ -48,7 +48,7 @@ pub struct Past {
 }
 
 impl Past {
-    fn take(&mut self, key: EffectKey, call: &ToolCallItem) {
+    fn take(&mut self, key: &EffectKey, call: &ToolCallItem) {
         for FileRead { path, sha256 } in &call.reads {
             self.reads.insert(path.clone(), sha256.clone());
         }
@@ -162,7 +162,7 @@ impl Conversation {
             call.record.iter().for_each(|change| record.apply(change));
         }
         if let Some(key) = effect_of(id) {
-            self.past.take(key, call);
+            self.past.take(&key, call);
         }
     }
 

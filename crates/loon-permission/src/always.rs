@@ -5,6 +5,7 @@ use loon_api::{PermissionRule, RuleEffect};
 use crate::git;
 use crate::known::{base_name, is_option};
 use crate::policy::{Judgement, Remedy};
+use crate::rules::SHELL_TOOL;
 use crate::shell::{Word, quote};
 use crate::wrapper::Seen;
 
@@ -167,7 +168,7 @@ pub(crate) fn one_rule(judgement: &Judgement) -> Option<PermissionRule> {
 }
 
 /// The allow rule for a command, if a prefix of it is of the right width.
-pub(crate) fn for_command(tool: &str, words: &[Word], seen: &Seen) -> Option<PermissionRule> {
+pub(crate) fn for_command(words: &[Word], seen: &Seen) -> Option<PermissionRule> {
     // The last layer that begins inside the command is what runs in the end.
     let inner = words.get(seen.reach.saturating_sub(1)..)?;
     if !seen.doubts.is_empty() || words.iter().any(Word::is_substitution) {
@@ -186,7 +187,7 @@ pub(crate) fn for_command(tool: &str, words: &[Word], seen: &Seen) -> Option<Per
     let taken = words.get(..seen.reach.saturating_sub(1) + length)?;
     let texts: Option<Vec<String>> = taken.iter().map(|word| word.text().map(quote)).collect();
     Some(PermissionRule {
-        tool: tool.to_owned(),
+        tool: SHELL_TOOL.to_owned(),
         path_prefix: None,
         command_prefix: Some(texts?.join(" ")),
         host: None,

@@ -14,6 +14,9 @@ const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 /// Tools whose rules also speak of files that a shell line reads.
 const READING_TOOLS: [&str; 2] = ["read", "read_many"];
 
+/// The tool whose rules speak of commands, whichever tool starts them.
+pub(crate) const SHELL_TOOL: &str = "bash";
+
 /// A rule with its matchers parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
@@ -77,6 +80,11 @@ impl Rule {
         self.written.tool == "*" || self.written.tool == tool
     }
 
+    /// The rule speaks of commands that this tool starts.
+    pub(crate) fn names_for_command(&self, tool: &str) -> bool {
+        self.names(tool) || (self.written.tool == SHELL_TOOL && self.command.is_some())
+    }
+
     /// The rule speaks of files that this tool touches so. `by_shell`: the file is named in a line.
     pub(crate) fn names_for_path(&self, tool: &str, access: PathAccess, by_shell: bool) -> bool {
         let kin: &[&str] = match access {
@@ -135,7 +143,7 @@ impl Rule {
 
     /// A line that is not understood could hide what this strict rule speaks of.
     pub(crate) fn could_be_hidden(&self, tool: &str) -> bool {
-        let by_command = self.command.is_some() && self.names(tool);
+        let by_command = self.command.is_some() && self.names_for_command(tool);
         let by_path = self.folder.is_some()
             && [PathAccess::Read, PathAccess::Write]
                 .into_iter()

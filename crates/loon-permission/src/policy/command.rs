@@ -5,7 +5,7 @@ use loon_api::{Mode, PathAccess, RuleEffect};
 use super::{About, Call, Part, PathUse, Reason, Remedy, decided, not_understood};
 use crate::known::{is_harmless_variable, read_only_operands};
 use crate::line::{Line, Observed, Touch};
-use crate::rules::{Match, Rule};
+use crate::rules::{Match, Rule, SHELL_TOOL};
 use crate::shell::is_plain_variable;
 use crate::{always, git};
 
@@ -19,6 +19,7 @@ struct Verdict {
 impl Call<'_> {
     /// Adds the parts of a line.
     pub(super) fn line_parts(&self, line: Line, parts: &mut Vec<Part>) {
+        parts.extend(self.shell_part());
         let before = parts.len();
         for observed in &line.commands {
             let only_looks = self.command_parts(observed, parts);
@@ -35,6 +36,13 @@ impl Call<'_> {
             let about = self.about_tool();
             parts.push(Part { about, effect: RuleEffect::Allow, reason, remedy: Remedy::None });
         }
+    }
+
+    /// A strict rule about the shell as a whole holds for every tool that starts commands.
+    fn shell_part(&self) -> Option<Part> {
+        let whole_shell = |rule: &Rule| rule.is_whole_tool() && rule.written.tool == SHELL_TOOL;
+        let rule = self.strictest(|rule| rule.effect > RuleEffect::Allow && whole_shell(rule))?;
+        (self.request.tool != SHELL_TOOL).then(|| decided(self.about_tool(), rule))
     }
 
     /// In bypass mode what is not understood is allowed too, unless it could hide what a strict
@@ -92,7 +100,7 @@ impl Call<'_> {
     fn strict_part(&self, observed: &Observed, about: &About) -> Option<Part> {
         let layers = &observed.seen.layers;
         let tool = self.request.tool;
-        let strict = |rule: &Rule| rule.effect > RuleEffect::Allow && rule.names(tool);
+        let strict = |rule: &Rule| rule.effect > RuleEffect::Allow && rule.names_for_command(tool);
         let meets = |rule: &Rule, wanted| strict(rule) && rule.meets_command(layers) == wanted;
         if let Some(rule) = self.strictest(|rule| meets(rule, Match::Yes)) {
             return Some(decided(about.clone(), rule));
@@ -110,7 +118,7 @@ impl Call<'_> {
         let telling = command.assignments.iter().find(|a| !is_harmless_variable(&a.name));
         let covers = |rule: &Rule| {
             rule.effect == RuleEffect::Allow
-                && rule.names(tool)
+                && rule.names_for_command(tool)
                 && telling.is_none()
                 && observed.seen.layers.iter().all(|layer| !git::is_twisted(layer))
                 && rule.covers_command(&command.words, observed.seen.reach)
@@ -131,7 +139,7 @@ impl Call<'_> {
             let part = self.by_mode(about, true, "it only looks", Remedy::None);
             return Verdict { part, only_looks: true };
         }
-        let remedy = match always::for_command(tool, &command.words, &observed.seen) {
+        let remedy = match always::for_command(&command.words, &observed.seen) {
             Some(rule) => Remedy::Allow { rule },
             None => Remedy::Nothing { text: "no rule of the right width covers it".to_owned() },
         };

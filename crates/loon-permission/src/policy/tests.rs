@@ -796,6 +796,31 @@ fn a_whole_tool_is_decided_and_its_parts_still_named() {
     assert_eq!(judgement.reasons(), ["rm v: deny rule  bash \"rm\"  .loon/config.toml:3."]);
 }
 
+#[test]
+fn rules_of_the_shell_speak_of_commands_of_every_tool() {
+    let started = |policy: &Policy, line: &str| {
+        let subjects = [Subject::Command { line: line.to_owned(), cwd: PathBuf::from(ROOT) }];
+        let request = Request {
+            tool: "process_start",
+            class: ToolClass::Executes,
+            subjects: &subjects,
+            mode: Mode::Default,
+        };
+        (policy.decide(&request, &resolve).effect, policy.always(&request, &resolve))
+    };
+    let rules = policy(&[(Allow, "bash", "npm run dev"), (Deny, "bash", "git push")]);
+    assert_eq!(started(&rules, "npm run dev --port 1").0, Allow);
+    assert_eq!(started(&rules, "git push && npm run dev").0, Deny);
+    let (effect, always) = started(&rules, "make serve");
+    assert_eq!((effect, always), (Ask, Some(rule("bash", "make serve"))));
+    assert_eq!(started(&policy(&[(Allow, "bash", "")]), "make").0, Ask);
+    assert_eq!(started(&policy(&[(Deny, "bash", "")]), "make").0, Deny);
+    assert_eq!(
+        started(&policy(&[(Deny, "bash", ""), (Allow, "process_start", "")]), "make").0,
+        Deny
+    );
+}
+
 /// Pieces that lines are made of, joined at random.
 fn line() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
