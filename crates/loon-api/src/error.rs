@@ -35,6 +35,8 @@ pub enum ErrorCode {
     Denied,
     /// A limit on steps or turns was reached.
     TurnLimit,
+    /// The model made the same call with the same result too often in a row.
+    RepeatedCall,
     /// An effect began and its end was never recorded.
     OutcomeUnknown,
     /// Another process writes this execution.

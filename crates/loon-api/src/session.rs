@@ -16,6 +16,17 @@ pub enum ExecutionKind {
     Subagent,
 }
 
+/// How many tools a model is told of from the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSet {
+    /// All of them.
+    #[default]
+    Full,
+    /// A few, for small local models; the others are found by `tool_search`.
+    Lean,
+}
+
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

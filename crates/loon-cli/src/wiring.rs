@@ -156,6 +156,7 @@ impl Setup {
                     value: args.mode.map_or(settings.session.mode, Into::into),
                     explicit: args.mode.is_some(),
                 },
+                tools: loon_api::ToolSet::Full,
                 limits: Limits {
                     max_steps: run.max_steps.unwrap_or(settings.session.max_turns),
                     tool_timeout: Duration::from_secs(settings.session.tool_timeout_secs),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, WorkingRecord};
+use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, ToolSet, WorkingRecord};
 use loon_kernel::{Budget, JournalStore, Model, Pricing, Tool};
 use loon_permission::Policy;
 use serde_json::Value;
@@ -87,6 +87,8 @@ pub struct SessionOptions {
     pub model: Given<Option<String>>,
     /// Permission mode. From the settings, it gives way to that of a resumed session.
     pub mode: Given<Mode>,
+    /// Which tools a model is told of.
+    pub tools: ToolSet,
     /// Limits of a turn.
     pub limits: Limits,
     /// Budget of the execution.

@@ -9,15 +9,18 @@ pub mod authority;
 pub mod conversation;
 pub mod deps;
 mod estimate;
+mod exposure;
 mod guidance;
 mod limits;
 mod prompt;
+mod repeat;
 mod rewind;
 mod runtime;
 mod session;
 pub mod sessions;
 mod stream;
 mod structured;
+mod tool_search;
 mod turn;
 
 pub use authority::PermissionAuthority;

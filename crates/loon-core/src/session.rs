@@ -24,6 +24,7 @@ use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
 use crate::deps::{Dependencies, Given, ToolSession};
+use crate::exposure::Exposure;
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
 use crate::structured::AnswerSchema;
@@ -78,6 +79,7 @@ pub(crate) struct Session {
     pub(crate) gate: Arc<Gate>,
     pub(crate) authority: Arc<PermissionAuthority>,
     pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+    pub(crate) exposure: Exposure,
     pub(crate) conversation: Conversation,
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
@@ -114,8 +116,10 @@ impl Session {
         let (record, watched) = watch::channel(Arc::clone(conversation.record()));
         let session =
             ToolSession { exec: recorder.exec(), past: conversation.past(), record: watched };
-        let tools: Arc<[Arc<dyn Tool>]> = (deps.tools)(&session)?.into();
+        let tools = (deps.tools)(&session)?;
         let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
+        let exposure = Exposure::new(options.tools, &authority, record.subscribe());
+        let tools = exposure.with_search(tools);
         let desk = Arc::new(ApprovalDesk::new(options.unattended));
         let gate = Arc::new(Gate::new(
             &execution,
@@ -138,6 +142,7 @@ impl Session {
             gate,
             authority,
             tools,
+            exposure,
             conversation,
             schema,
             turn: None,

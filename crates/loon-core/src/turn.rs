@@ -18,6 +18,7 @@ use crate::conversation::effect_of;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::prompt::{PromptParts, system_text};
+use crate::repeat::{Repeat, RepeatGuard};
 use crate::runtime::RuntimeError;
 use crate::session::{Leave, Session};
 use crate::stream::{AnswerStream, OutputStream, items_of};
@@ -43,6 +44,7 @@ pub(crate) struct RunningTurn {
     asks_anew: bool,
     schema_retried: bool,
     last_step_denied: bool,
+    repeats: RepeatGuard,
 }
 
 /// How a turn ends.
@@ -87,6 +89,7 @@ impl Session {
             asks_anew: false,
             schema_retried: false,
             last_step_denied: false,
+            repeats: RepeatGuard::default(),
         });
         let opened = self.open_model();
         let name = self.model_name().unwrap_or_else(|| "none".to_owned());
@@ -265,8 +268,8 @@ impl Session {
         }
         if !calls.is_empty() {
             self.running()?.spoiled_answers = 0;
-            self.make_calls(calls).await?;
-            return Ok(StepResult::Continue);
+            let repeat = self.make_calls(calls).await?;
+            return self.answer_repeat(repeat).await;
         }
         let words = words_of(&outcome.items);
         if words.is_empty() {
@@ -345,8 +348,9 @@ impl Session {
 
     /// Makes the calls of one answer: runs of read-only ones beside each other, the others in
     /// order.
-    async fn make_calls(&mut self, calls: Vec<Item>) -> Result<(), RuntimeError> {
+    async fn make_calls(&mut self, calls: Vec<Item>) -> Result<Option<Repeat>, RuntimeError> {
         self.running()?.last_step_denied = false;
+        let mut repeat = None;
         let mut rest = calls.into_iter().peekable();
         while let Some(first) = rest.next() {
             let mut batch = vec![first];
@@ -368,10 +372,26 @@ impl Session {
                 {
                     self.running()?.last_step_denied = true;
                 }
+                repeat = self.running()?.repeats.look_at(&item).or(repeat);
                 self.take_items(number, vec![item]);
             }
         }
-        Ok(())
+        Ok(repeat)
+    }
+
+    /// A model that goes in circles hears of it, and is stopped if it does not listen.
+    async fn answer_repeat(&mut self, repeat: Option<Repeat>) -> Result<StepResult, RuntimeError> {
+        match repeat {
+            None => Ok(StepResult::Continue),
+            Some(Repeat::Tell(words)) => {
+                self.add_notice(words).await?;
+                Ok(StepResult::Continue)
+            }
+            Some(Repeat::End(words)) => {
+                let end = TurnEnd::because(TurnStatus::Stopped, ErrorCode::RepeatedCall, words);
+                Ok(StepResult::End(end))
+            }
+        }
     }
 
     /// One tool effect with its live output. Borrows nothing of the session, so that commands can
@@ -452,7 +472,7 @@ impl Session {
         self.tools
             .iter()
             .map(|tool| tool.spec())
-            .filter(|spec| !self.authority.denies_tool(spec))
+            .filter(|spec| self.exposure.is_offered(spec))
             .cloned()
             .collect()
     }

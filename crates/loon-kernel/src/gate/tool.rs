@@ -91,7 +91,7 @@ impl Gate {
             return Ok(Err(refusal.into()));
         }
         let Some(tool) = self.tools.get(&call.tool).cloned() else {
-            return Ok(Err(self.unknown_tool(&call.tool)));
+            return Ok(Err(Self::unknown_tool(&call.tool)));
         };
         if !call.arguments.is_object() {
             return Ok(Err(Ended::invalid("The arguments are not a JSON object. Send an object.")));
@@ -228,9 +228,9 @@ impl Gate {
         self.execution.recorder().pass(Some(effect.turn), ItemStarted { item }).await;
     }
 
-    fn unknown_tool(&self, name: &str) -> Ended {
-        let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
-        let text = format!("There is no tool `{name}`. The tools are: {}.", names.join(", "));
+    /// Names no other tool: some may be hidden from the model.
+    fn unknown_tool(name: &str) -> Ended {
+        let text = format!("There is no tool `{name}`. Call one of the tools you were given.");
         Ended::refused(
             EffectStatus::Denied,
             ToolCallStatus::Failed,

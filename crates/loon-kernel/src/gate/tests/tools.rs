@@ -100,7 +100,12 @@ async fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
     let tool = FakeTool::new("t", ToolClass::Reads, Behaviour::Answers);
     let gate = house.gate(options(vec![Arc::<FakeTool>::clone(&tool)]));
     let cases = [
-        ("u", json!({}), ErrorCode::NotFound, "There is no tool `u`. The tools are: t."),
+        (
+            "u",
+            json!({}),
+            ErrorCode::NotFound,
+            "There is no tool `u`. Call one of the tools you were given.",
+        ),
         ("t", json!("{\"line\":"), ErrorCode::Invalid, "not a JSON object"),
         ("t", json!({}), ErrorCode::Invalid, "`line` is missing"),
     ];

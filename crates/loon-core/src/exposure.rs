@@ -1,0 +1,67 @@
+//! Which tools a model is told of: those that are allowed at all, and of a large set only those that
+//! were asked for.
+
+use std::sync::Arc;
+
+use loon_api::{ToolSet, ToolSpec, WorkingRecord};
+use loon_kernel::{Tool, native_tool};
+use tokio::sync::watch;
+
+use crate::authority::PermissionAuthority;
+use crate::tool_search::ToolSearch;
+
+/// The tools of the lean set. The others are found by search.
+const LEAN: [&str; 9] = [
+    "read",
+    "edit",
+    "write",
+    "bash",
+    "grep",
+    "glob",
+    "list_directory",
+    "todo_write",
+    ToolSearch::NAME,
+];
+
+/// The tools of one session and who is told of them.
+#[derive(Clone)]
+pub(crate) struct Exposure {
+    set: ToolSet,
+    authority: Arc<PermissionAuthority>,
+    record: watch::Receiver<Arc<WorkingRecord>>,
+}
+
+impl Exposure {
+    pub(crate) fn new(
+        set: ToolSet,
+        authority: &Arc<PermissionAuthority>,
+        record: watch::Receiver<Arc<WorkingRecord>>,
+    ) -> Self {
+        Self { set, authority: Arc::clone(authority), record }
+    }
+
+    /// The tools of a session with the search over them.
+    pub(crate) fn with_search(&self, mut tools: Vec<Arc<dyn Tool>>) -> Arc<[Arc<dyn Tool>]> {
+        let catalog = tools.iter().map(|tool| tool.spec().clone()).collect();
+        tools.push(native_tool(ToolSearch::new(self.clone(), catalog)));
+        tools.into()
+    }
+
+    /// True if the tool is in each request.
+    pub(crate) fn is_offered(&self, tool: &ToolSpec) -> bool {
+        (!self.is_deferred(tool) || self.is_loaded(&tool.name)) && !self.authority.denies_tool(tool)
+    }
+
+    /// True if a search may find the tool.
+    pub(crate) fn is_found(&self, tool: &ToolSpec) -> bool {
+        self.is_deferred(tool) && !self.authority.denies_tool(tool)
+    }
+
+    pub(crate) fn is_loaded(&self, name: &str) -> bool {
+        self.record.borrow().loaded_tools.iter().any(|loaded| loaded == name)
+    }
+
+    fn is_deferred(&self, tool: &ToolSpec) -> bool {
+        self.set == ToolSet::Lean && !LEAN.contains(&tool.name.as_str())
+    }
+}
