@@ -511,8 +511,8 @@ async fn a_tool_that_is_denied_as_a_whole_is_neither_offered_nor_found_nor_run()
     assert_eq!(offered(&bench, 1), ["tool_search"]);
     assert!(bench.runs.lock().unwrap().is_empty());
     let statuses: Vec<_> = statuses(&events).into_iter().map(|(_, status)| status).collect();
-    use ToolCallStatus::{Denied, Done, Failed};
-    assert_eq!(statuses, [Done, Done, Denied, Failed]);
+    let done = ToolCallStatus::Done;
+    assert_eq!(statuses, [done, done, ToolCallStatus::Denied, ToolCallStatus::Failed]);
     for item in items(&events) {
         if let ItemBody::ToolCall(call) = item.body {
             let text = call.result.unwrap().text;
