@@ -155,3 +155,31 @@ fn a_changed_file_is_shown_as_a_diff_with_both_hashes() {
     assert_eq!(change["before"].as_str().map(str::len), Some(64));
     assert_eq!(items[1]["changes"][0].get("before"), None);
 }
+
+#[test]
+fn what_was_read_before_a_resume_needs_no_second_look() {
+    let server = ModelServer::queue([
+        ask(read("a.txt")),
+        ask(read("b.txt")),
+        text("read both"),
+        ask(edit("a.txt", "two", "zwei")),
+        ask(edit("b.txt", "beta", "gamma")),
+        text("done"),
+    ]);
+    let (home, repo) = chat_setup(&server);
+    let first = Loon::exec(&home, repo.path(), ["--mode", "bypass", "look"]).run();
+    assert_eq!(first.code, Some(0));
+    let done = first.items("tool_call").into_iter().find(|item| item["status"] == "done");
+    let read = &done.expect("a read")["reads"][0];
+    assert_eq!(read["sha256"].as_str().map(str::len), Some(64));
+    // One of them is not any more as it was seen.
+    repo.write("b.txt", "alpha\nbeta!\n");
+    let again =
+        Loon::exec(&home, repo.path(), ["--continue", "--mode", "bypass", "now edit"]).run();
+    assert_eq!(again.code, Some(0));
+    assert_eq!(repo.read("a.txt"), "one\nzwei\nthree\n");
+    assert_eq!(repo.read("b.txt"), "alpha\nbeta!\n");
+    let told = again.items("tool_call").pop().expect("a call");
+    let told = told["result"]["text"].as_str().expect("a result").to_owned();
+    assert!(told.contains("changed"), "{told}");
+}
