@@ -1,0 +1,149 @@
+//! Agent profiles: whom the model can hand a task to.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::frontmatter::{Definition, LIMIT};
+
+/// Most model requests of a child whose profile names no limit.
+const MAX_STEPS: u32 = 100;
+
+/// Most profiles read from one folder.
+const MAX_PROFILES: usize = 100;
+
+/// The profile that is always there.
+const GENERAL: &str = "general";
+
+/// Whom a task can be handed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentProfile {
+    /// Name the model uses.
+    pub(crate) name: String,
+    /// When to use it, one line.
+    pub(crate) description: String,
+    /// `provider/model`; absent uses the parent's.
+    pub(crate) model: Option<String>,
+    /// Most model requests.
+    pub(crate) max_steps: u32,
+    /// Only these tools.
+    pub(crate) tools: Option<Vec<String>>,
+    /// None of these tools.
+    pub(crate) disallowed_tools: Vec<String>,
+    /// It works in a Git worktree of its own.
+    pub(crate) worktree: bool,
+    /// What it is told beyond the task.
+    pub(crate) instruction: String,
+}
+
+impl AgentProfile {
+    fn general() -> Self {
+        Self {
+            name: GENERAL.to_owned(),
+            description: "Works on any task that stands by itself.".to_owned(),
+            model: None,
+            max_steps: MAX_STEPS,
+            tools: None,
+            disallowed_tools: Vec::new(),
+            worktree: false,
+            instruction: String::new(),
+        }
+    }
+
+    fn parse(file_name: &str, text: &str) -> Self {
+        let found = Definition::parse(text);
+        let one_line = |text: &str| text.chars().map(|ch| if ch.is_control() { ' ' } else { ch });
+        Self {
+            name: found.text("name").unwrap_or(file_name).to_owned(),
+            description: one_line(found.text("description").unwrap_or_default()).collect(),
+            model: found.text("model").filter(|model| *model != "inherit").map(str::to_owned),
+            max_steps: found
+                .text("maxTurns")
+                .and_then(|turns| turns.parse().ok())
+                .filter(|turns| *turns > 0)
+                .unwrap_or(MAX_STEPS),
+            tools: found.list("tools").filter(|tools| !tools.iter().any(|tool| tool == "*")),
+            disallowed_tools: found.list("disallowedTools").unwrap_or_default(),
+            worktree: found.text("isolation") == Some("worktree"),
+            instruction: found.body.to_owned(),
+        }
+    }
+
+    /// True if the child may have the tool.
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
+    }
+}
+
+/// The profiles in the `agents` folders of `places`, of which later ones outweigh earlier ones, and
+/// the general one. Sorted by name.
+pub(crate) fn read_profiles(places: &[PathBuf]) -> Vec<AgentProfile> {
+    let mut found = vec![AgentProfile::general()];
+    for place in places {
+        for profile in read_folder(&place.join("agents")) {
+            found.retain(|other| other.name != profile.name);
+            found.push(profile);
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+fn read_folder(folder: &Path) -> Vec<AgentProfile> {
+    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    paths.sort();
+    paths.truncate(MAX_PROFILES);
+    paths
+        .iter()
+        .filter_map(|path| Some(AgentProfile::parse(path.file_stem()?.to_str()?, &read(path)?)))
+        .collect()
+}
+
+fn read(path: &Path) -> Option<String> {
+    // Before it is opened: opening a pipe would wait for somebody to write to it.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(LIMIT).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_has_limits_of_its_own() {
+        let text = "---\ndescription: Reads diffs.\nmodel: lab/small\nmaxTurns: 7\n\
+                    tools: read, grep, bash\ndisallowedTools: [bash]\nisolation: worktree\n---\nBe brief.";
+        let profile = AgentProfile::parse("reviewer", text);
+        assert_eq!((profile.name.as_str(), profile.max_steps), ("reviewer", 7));
+        assert_eq!(profile.model.as_deref(), Some("lab/small"));
+        assert!(profile.worktree && profile.allows("grep"));
+        assert!(!profile.allows("bash") && !profile.allows("edit"));
+        assert_eq!(profile.instruction, "Be brief.");
+        let bare = AgentProfile::parse("x", "Only words.");
+        assert_eq!((bare.max_steps, bare.allows("bash")), (MAX_STEPS, true));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test fixture, not a project's file")]
+    fn the_nearer_folder_outweighs() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = ["global", "project"].map(|name| dir.path().join(name));
+        for (place, words) in places.iter().zip(["far", "near"]) {
+            std::fs::create_dir_all(place.join("agents")).unwrap();
+            std::fs::write(place.join("agents/helper.md"), words).unwrap();
+        }
+        let found = read_profiles(&places);
+        let names: Vec<_> = found.iter().map(|profile| profile.name.as_str()).collect();
+        assert_eq!(names, ["general", "helper"]);
+        assert_eq!(found[1].instruction, "near");
+    }
+}
