@@ -1,0 +1,1 @@
+//! What the panel shows in which room.
