@@ -13,6 +13,8 @@ use ratatui::style::{Color, Modifier};
 const SMALL_GAP: u16 = 4;
 /// Bytes above which a picture is put up at once, where the terminal can.
 const SYNC_FROM: usize = 256;
+/// Bytes it takes to go to a row and change colours there, about.
+const ROW_COST: usize = 12;
 
 const ATTRIBUTES: [(Modifier, u8); 6] = [
     (Modifier::BOLD, 1),
@@ -141,7 +143,7 @@ impl Painter {
         let most = rows.cast_signed() - 1;
         let best = (1..=most).flat_map(|by| [by, -by]).max_by_key(|by| (matches(*by), -by.abs()));
         let Some(by) = best.filter(|by| matches(*by) >= 3) else { return };
-        if beside_cost(shown, next, area, by) >= inside_gain(shown, next, area, by) {
+        if beside_cost(shown, next, area, by) > inside_gain(shown, next, area, by) {
             return;
         }
         self.pen(Pen::default());
@@ -226,7 +228,15 @@ impl Painter {
             self.at = None;
             self.go((x, y));
         }
-        self.out.extend_from_slice(symbol.as_bytes());
+        if joined && x + columns_apart(symbol) > columns {
+            // Drawn one by one, its characters would go on in the next row.
+            let first = symbol.chars().next().map(String::from).unwrap_or_default();
+            if crate::safe::text_width(&first) == usize::from(width) {
+                self.out.extend_from_slice(first.as_bytes());
+            }
+        } else {
+            self.out.extend_from_slice(symbol.as_bytes());
+        }
         let end = x + width;
         self.at = if joined || end >= columns { None } else { Some((end, y)) };
         end
@@ -320,18 +330,23 @@ fn source(area: Rect, y: u16, by: isize) -> Option<u16> {
     u16::try_from(from).ok().filter(|from| (area.top()..area.bottom()).contains(from))
 }
 
-/// Cells within `area` that need no writing because the terminal moves them.
+fn row_cost(cells: usize) -> usize {
+    if cells == 0 { 0 } else { cells + ROW_COST }
+}
+
+/// Bytes, about, that need no writing because the terminal moves rows within `area`.
 fn inside_gain(shown: &Buffer, next: &Buffer, area: Rect, by: isize) -> usize {
     let inside = usize::from(area.left())..usize::from(area.right());
     let gain = |y: u16| {
-        let new = part(row(next, y), inside.clone());
+        let [old, new] = [shown, next].map(|buffer| part(row(buffer, y), inside.clone()));
         let moved = part(row(shown, source(area, y, by)?), inside.clone());
-        same_row(moved, new).then(|| new.iter().filter(|cell| !is_bare(cell)).count())
+        let differing = old.iter().zip(new).filter(|(old, new)| !looks_same(old, new));
+        same_row(moved, new).then(|| row_cost(differing.count()))
     };
     (area.top()..area.bottom()).filter_map(gain).sum()
 }
 
-/// Cells beside `area` that are right as they are and would have to be written again.
+/// Bytes, about, that would be written again beside `area`, where all is right as it is.
 fn beside_cost(shown: &Buffer, next: &Buffer, area: Rect, by: isize) -> usize {
     let inside = usize::from(area.left())..usize::from(area.right());
     let blank = Cell::default();
@@ -342,7 +357,7 @@ fn beside_cost(shown: &Buffer, next: &Buffer, area: Rect, by: isize) -> usize {
             let arrives = moved.and_then(|moved| moved.get(*x)).unwrap_or(&blank);
             !inside.contains(x) && looks_same(old, new) && !looks_same(arrives, new)
         };
-        cells.filter(spoilt).count()
+        row_cost(cells.filter(spoilt).count())
     };
     (area.top()..area.bottom()).map(cost).sum()
 }

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use loon_api::WorkStatus;
+use loon_api::{Task, WorkStatus, WorkingRecord};
 use ratatui::style::Modifier;
 
 use crate::glyphs::Glyphs;
@@ -165,7 +165,11 @@ fn window(rows: Vec<Line>, anchor: usize, room: usize, glyphs: &Glyphs) -> Vec<L
     if count <= room {
         return rows;
     }
-    let first = anchor.saturating_sub(room / 3).min(count - room);
+    let first = match anchor.saturating_sub(room / 3).min(count - room) {
+        // A word on one hidden row would take that row's place.
+        1 if anchor + 1 < room => 0,
+        first => first,
+    };
     let mut shown: Vec<Line> = rows.into_iter().skip(first).take(room).collect();
     if room < LEAST_ROWS {
         return shown;
@@ -217,16 +221,28 @@ fn tasks(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
         if at == current {
             anchor = rows.len();
         }
-        let number = format!("{} ", task.id);
-        let after = waits_for(record, task);
-        let mut lines = entry(task.status, &number, &task.title, after.is_some(), width, glyphs);
-        if let (Some(after), Some(last)) = (&after, lines.pop()) {
-            lines.push(spread(last, &Line::of(after, Role::Dim), width, glyphs.ellipsis));
-        }
-        rows.extend(lines);
+        rows.extend(task_rows(record, task, width, glyphs));
     }
     let count = format!("{}/{}", tasks_done(record), record.tasks.len());
     Some(Section::new(Kind::List, "Tasks", &count, rows, anchor))
+}
+
+/// A task, with what it waits for at the right, else on a row of its own.
+fn task_rows(record: &WorkingRecord, task: &Task, width: usize, glyphs: &Glyphs) -> Vec<Line> {
+    let after = waits_for(record, task);
+    let number = format!("{} ", task.id);
+    let mut rows = entry(task.status, &number, &task.title, after.is_some(), width, glyphs);
+    let Some(after) = after else { return rows };
+    let whole = Line::of(&format!("  {number}{}", first_line(&task.title)), Role::Dim);
+    if whole.width() + 1 + after.len() <= width
+        && let Some(row) = rows.pop()
+    {
+        rows.push(spread(row, &Line::of(&after, Role::Dim), width, glyphs.ellipsis));
+    } else {
+        let indent = " ".repeat(2 + number.len());
+        rows.push(Line::of(&format!("{indent}{after}"), Role::Dim));
+    }
+    rows
 }
 
 fn notes(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
@@ -253,14 +269,15 @@ fn spent(session: &Session) -> Option<Section> {
 
 fn tokens_line(session: &Session) -> Option<Line> {
     let usage = &session.usage;
-    let part = |count: Option<u64>, word: &str| {
-        count.filter(|count| *count > 0).map(|count| format!("{} {word}", count_words(count)))
+    let part = |count: Option<u64>, words: &str| {
+        count.filter(|count| *count > 0).map(|count| format!("{} {words}", count_words(count)))
     };
-    let parts: Vec<String> = [part(usage.input_tokens, "in"), part(usage.output_tokens, "out")]
-        .into_iter()
-        .flatten()
-        .collect();
-    (!parts.is_empty()).then(|| Line::of(&format!("{} tokens", parts.join(", ")), Role::Dim))
+    let parts: Vec<String> =
+        [part(usage.input_tokens, "tokens in"), part(usage.output_tokens, "out")]
+            .into_iter()
+            .flatten()
+            .collect();
+    (!parts.is_empty()).then(|| Line::of(&parts.join(", "), Role::Dim))
 }
 
 /// The first entry in progress, else the first that is not completed, else the last.
