@@ -23,8 +23,10 @@ const FULL_ROWS: usize = 3;
 /// Notes that show, and rows of each.
 const NOTES: usize = 2;
 const NOTE_ROWS: usize = 2;
-/// Rows to which a long list may shrink.
-const LEAST_ROWS: usize = 3;
+/// Rows a list keeps before other sections give way.
+const LEAST_ROWS: usize = 5;
+/// Rows from which a cut list says what is missing.
+const MARKED_ROWS: usize = 3;
 /// Bytes of one text that are looked at.
 const TEXT_LIMIT: usize = 1_000;
 
@@ -72,7 +74,7 @@ impl Panel {
     }
 }
 
-/// What a section is; the later ones give way first.
+/// What a section is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Goal,
@@ -117,6 +119,7 @@ fn lay(session: &Session, width: usize, height: usize, glyphs: &Glyphs) -> Vec<L
     .into_iter()
     .flatten()
     .collect();
+    // Where rows are few, what is asked for least often gives way first.
     for kind in [Kind::Notes, Kind::Goal, Kind::Spent] {
         if rows_of(&sections, Section::least) > height {
             sections.retain(|section| section.kind != kind);
@@ -171,7 +174,7 @@ fn window(rows: Vec<Line>, anchor: usize, room: usize, glyphs: &Glyphs) -> Vec<L
         first => first,
     };
     let mut shown: Vec<Line> = rows.into_iter().skip(first).take(room).collect();
-    if room < LEAST_ROWS {
+    if room < MARKED_ROWS {
         return shown;
     }
     let more = |hidden: usize, words: &str| {
@@ -199,7 +202,8 @@ fn goal(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
 
 fn plan(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
     let steps = &session.record.steps;
-    let current = current(steps.iter().map(|step| step.status))?;
+    let statuses: Vec<WorkStatus> = steps.iter().map(|step| step.status).collect();
+    let current = current(&statuses)?;
     let mut rows = Vec::new();
     let mut anchor = 0;
     for (at, step) in steps.iter().enumerate() {
@@ -214,7 +218,8 @@ fn plan(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
 
 fn tasks(session: &Session, width: usize, glyphs: &Glyphs) -> Option<Section> {
     let record = &session.record;
-    let current = current(record.tasks.iter().map(|task| task.status))?;
+    let statuses: Vec<WorkStatus> = record.tasks.iter().map(|task| task.status).collect();
+    let current = current(&statuses)?;
     let mut rows = Vec::new();
     let mut anchor = 0;
     for (at, task) in record.tasks.iter().enumerate() {
@@ -281,10 +286,10 @@ fn tokens_line(session: &Session) -> Option<Line> {
 }
 
 /// The first entry in progress, else the first that is not completed, else the last.
-fn current(statuses: impl ExactSizeIterator<Item = WorkStatus> + Clone) -> Option<usize> {
-    let at = |wanted: fn(WorkStatus) -> bool| statuses.clone().position(wanted);
-    at(|status| status == WorkStatus::InProgress)
-        .or_else(|| at(|status| status != WorkStatus::Completed))
+fn current(statuses: &[WorkStatus]) -> Option<usize> {
+    let at = |wanted: fn(&WorkStatus) -> bool| statuses.iter().position(wanted);
+    at(|status| *status == WorkStatus::InProgress)
+        .or_else(|| at(|status| *status != WorkStatus::Completed))
         .or_else(|| statuses.len().checked_sub(1))
 }
 

@@ -105,7 +105,7 @@ impl Session {
                 self.branch.clone_from(&turn.branch);
             }
             AgentEvent::RecordChanged(changed) => {
-                self.change(std::slice::from_ref(&changed.change))
+                self.change(std::slice::from_ref(&changed.change));
             }
             AgentEvent::SessionRewound(rewound) => {
                 self.record.clone_from(&rewound.record);

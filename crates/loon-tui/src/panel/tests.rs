@@ -67,7 +67,7 @@ fn notes_and_goal_give_way_before_the_plan() {
     let shown = texts(&session, 14);
     assert_eq!(shown.len(), 14);
     assert_eq!([&shown[0], &shown[11], &shown[12]], ["Goal", "Notes 3", "• note 2"]);
-    let shown = texts(&session, 7);
+    let shown = texts(&session, 9);
     assert_eq!(shown[..4], ["Goal", "go on", "", "Plan 2/9"]);
     let shown = texts(&session, 4);
     assert_eq!(shown, ["Plan 2/9", "… 2 before", "· step 2", "… 6 more"]);

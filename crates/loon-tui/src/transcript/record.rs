@@ -14,20 +14,27 @@ pub(super) fn is_record_only(call: &ToolCallItem) -> bool {
 
 /// What the changes come to, for a call that has no title of its own.
 pub(super) fn title(changes: &[RecordChange]) -> String {
-    match changes.last() {
-        Some(RecordChange::Checklist { steps }) => {
+    match changes {
+        [] => String::new(),
+        [only] => change_words(only),
+        [first, more @ ..] => format!("{} and {} more", change_words(first), more.len()),
+    }
+}
+
+fn change_words(change: &RecordChange) -> String {
+    match change {
+        RecordChange::Checklist { steps } => {
             let done = steps.iter().filter(|step| step.status == WorkStatus::Completed).count();
             let current = steps.iter().find(|step| step.status == WorkStatus::InProgress);
             let words = current.map(|step| first_line(&step.step)).unwrap_or_default();
             format!("{done}/{} {words}", steps.len())
         }
-        Some(RecordChange::Task { task }) => format!("{} {}", task.id, first_line(&task.title)),
-        Some(RecordChange::TaskRemoved { id }) => format!("{id} removed"),
-        Some(RecordChange::Note { text }) => first_line(text).to_owned(),
-        Some(RecordChange::Goal { goal: Some(goal) }) => first_line(goal).to_owned(),
-        Some(RecordChange::Goal { goal: None }) => "no goal".to_owned(),
-        Some(RecordChange::ToolsLoaded { names }) => names.join(", "),
-        None => String::new(),
+        RecordChange::Task { task } => format!("{} {}", task.id, first_line(&task.title)),
+        RecordChange::TaskRemoved { id } => format!("{id} removed"),
+        RecordChange::Note { text } => first_line(text).to_owned(),
+        RecordChange::Goal { goal: Some(goal) } => first_line(goal).to_owned(),
+        RecordChange::Goal { goal: None } => "no goal".to_owned(),
+        RecordChange::ToolsLoaded { names } => names.join(", "),
     }
 }
 
@@ -51,7 +58,7 @@ pub(super) fn append_changes(
                 lines.extend(wrap_text(&task.description, Role::Dim, room, Break::Words));
             }
             RecordChange::TaskRemoved { .. } | RecordChange::ToolsLoaded { .. } => {
-                let words = title(std::slice::from_ref(change));
+                let words = change_words(change);
                 lines.extend(wrap_text(&words, Role::Dim, room, Break::Words));
             }
             RecordChange::Note { text } => {
