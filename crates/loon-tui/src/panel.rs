@@ -344,9 +344,8 @@ fn wrapped(
     } else if parts.len() > most {
         parts.truncate(most);
         if let Some(last) = parts.last_mut() {
-            // One column more than there is makes room for the mark.
-            last.pad_to(room + 1);
-            *last = std::mem::take(last).cut(room, glyphs.ellipsis);
+            // The mark takes the place of what does not fit beside it.
+            *last = std::mem::take(last).and(glyphs.ellipsis, Role::Dim).cut(room, glyphs.ellipsis);
         }
     }
     parts
