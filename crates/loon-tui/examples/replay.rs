@@ -1,7 +1,8 @@
-//! Shows the screen without a runtime: plays a scripted turn for every prompt.
+//! Shows the screen without a runtime: plays a scripted turn with a growing plan for every prompt.
 //!
 //! `cargo run -p loon-tui --example replay -- [stream] [long] [ascii] [nocolor] [panic] [THEME]`
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +10,14 @@ use loon_api::event::{
     ApprovalRequested, ApprovalResolved, ContextEstimated, Decision, DeltaKind, EffectFinished,
     EffectKind, EffectStarted, EffectStatus, ExecutionStarted, HistoryPage, ItemCompleted,
     ItemDelta, ItemStarted, MeterUpdated, ModeChanged, ModelChanged, ModelsListed, QueueReturned,
-    SessionOpened, SessionRewound, SessionState, SessionsListed, StreamFinished, TurnFinished,
-    TurnStarted,
+    RecordChanged, RewindPreviewed, SessionOpened, SessionRewound, SessionState, SessionsListed,
+    StreamFinished, TurnFinished, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, CallId, Command, Cost, EffectKey, Envelope, ExecutionId,
-    ExecutionKind, FileChange, Item, ItemBody, ItemId, Mode, Outcome, PermissionRule, Thinking,
-    ToolCallItem, ToolCallStatus, ToolResult, TurnStatus, Usage,
+    AgentEvent, Approval, ApprovalId, At, CallId, ChecklistStep, Command, Cost, EffectKey,
+    Envelope, ExecutionId, ExecutionKind, FileChange, Item, ItemBody, ItemId, Mode, Outcome,
+    PermissionRule, RecordChange, Task, Thinking, ToolCallItem, ToolCallStatus, ToolResult,
+    TurnStatus, Usage, WorkStatus,
 };
 use loon_tui::{ScreenOptions, Theme, run};
 use tokio::sync::mpsc;
@@ -26,6 +28,15 @@ the bound and pin it with a **test**.\n\n1. read the pager\n2. change the bound\
 | case | before | after |\n|---|---:|---:|\n| empty | 0 | 0 |\n| 你好 full page | 3 | 4 |\n\n> See [the docs](https://doc.rust-lang.org/std) for `div_ceil`.\n";
 
 const DIFF: &str = "--- a/src/pager.rs\n+++ b/src/pager.rs\n@@ -41,3 +41,3 @@\n fn last(&self) -> usize {\n-    self.len / self.size\n+    self.len.div_ceil(self.size)\n }\n";
+
+/// What the plan of every turn consists of.
+const STEPS: [&str; 5] = [
+    "read pager.rs",
+    "reproduce the lost page",
+    "change the bound and keep the signature of last()",
+    "add a test",
+    "run the suite",
+];
 
 struct Script {
     events: mpsc::Sender<Arc<Envelope>>,
@@ -162,6 +173,22 @@ impl Script {
                 })
                 .await;
             }
+            Command::PreviewRewind { to } => {
+                let detail = format!("src/old.rs: changed by hand since, stays as it is\n{DIFF}");
+                self.send(RewindPreviewed { to, detail: Some(detail) }).await;
+            }
+            Command::SetGoal { goal } => {
+                self.send(RecordChanged { change: RecordChange::Goal { goal } }).await;
+            }
+            Command::LeavePlan => self.send(ModeChanged { mode: Mode::Default }).await,
+            Command::Undo { redo } => {
+                let title = if redo { "the newest undo" } else { "src/pager.rs" };
+                let mut undo = done(&call(self.turn, 40, "undo", title), "1 file", 3, "taken back");
+                if let ItemBody::ToolCall(call) = &mut undo.body {
+                    call.by_user = true;
+                }
+                self.send(ItemCompleted { item: undo }).await;
+            }
             Command::Unqueue => {
                 let texts = std::mem::take(&mut self.queued);
                 self.send(QueueReturned { texts }).await;
@@ -248,22 +275,65 @@ impl Script {
             }
         }
         self.send(ItemCompleted { item: answer_item(turn, ANSWER) }).await;
+        self.plan(turn, 6, 0).await;
+        let usage = Usage {
+            input_tokens: Some(12_400),
+            cached_tokens: Some(9_000),
+            output_tokens: Some(810),
+            ..Usage::default()
+        };
         let finished = EffectFinished {
             key,
             status: EffectStatus::Completed,
             error: None,
             ms: 900,
-            usage: Usage::default(),
-            cost: Cost { unpriced: 0, ..Cost::default() },
+            usage,
+            cost: Cost { usd: serde_json::from_str("\"0.0312\"").unwrap_or_default(), unpriced: 0 },
             output: None,
         };
         self.send(finished).await;
         self.tools(turn).await
     }
 
+    /// The plan with its first `completed` steps done, as the model writes it down.
+    async fn plan(&mut self, turn: u32, index: u32, completed: usize) {
+        let steps = STEPS.iter().enumerate().map(|(at, step)| ChecklistStep {
+            step: (*step).to_owned(),
+            status: match at.cmp(&completed) {
+                Ordering::Less => WorkStatus::Completed,
+                Ordering::Equal => WorkStatus::InProgress,
+                Ordering::Greater => WorkStatus::Pending,
+            },
+        });
+        let changes = vec![RecordChange::Checklist { steps: steps.collect() }];
+        self.write_down(turn, index, "todo_write", changes).await;
+    }
+
+    async fn write_down(&mut self, turn: u32, index: u32, tool: &str, changes: Vec<RecordChange>) {
+        let mut item = done(&call(turn, index, tool, ""), "", 0, "written down");
+        if let ItemBody::ToolCall(call) = &mut item.body {
+            call.record = changes;
+            call.ms = None;
+        }
+        self.send(ItemCompleted { item }).await;
+    }
+
     async fn tools(&mut self, turn: u32) -> bool {
         let read = call(turn, 2, "read", "src/pager.rs");
         self.send(ItemCompleted { item: done(&read, "120 lines", 4, "fn last() {}\n") }).await;
+        self.plan(turn, 7, 2).await;
+        let tasks =
+            [("fix the pager", vec![]), ("fix the footer", vec![]), ("release", vec![1, 2])];
+        let tasks = (1..).zip(tasks).map(|(id, (title, blocked_by))| RecordChange::Task {
+            task: Task {
+                id,
+                title: title.to_owned(),
+                description: String::new(),
+                status: if id == 1 { WorkStatus::InProgress } else { WorkStatus::Pending },
+                blocked_by,
+            },
+        });
+        self.write_down(turn, 8, "task", tasks.collect()).await;
         let edit = call(turn, 3, "edit", "src/pager.rs");
         let mut edited = done(&edit, "+1 -1", 2, "edited src/pager.rs");
         if let ItemBody::ToolCall(call) = &mut edited.body {
@@ -276,6 +346,9 @@ impl Script {
             }];
         }
         self.send(ItemCompleted { item: edited }).await;
+        self.plan(turn, 9, 4).await;
+        let text = "len counts from one, end is exclusive".to_owned();
+        self.write_down(turn, 10, "note", vec![RecordChange::Note { text }]).await;
         let bash = call(turn, 4, "bash", "cargo test -p pager");
         self.send(ItemStarted { item: with_status(&bash, ToolCallStatus::Asking) }).await;
         if !self.ask(turn, &bash).await {
@@ -291,6 +364,7 @@ impl Script {
             return false;
         }
         self.send(ItemCompleted { item: done(&bash, "exit 0", 2_130, &output) }).await;
+        self.plan(turn, 11, STEPS.len()).await;
         let failing = call(turn, 5, "bash", "cargo clippy");
         let mut failed =
             done(&failing, "exit 101", 860, "error: unused variable `x`\n --> src/pager.rs:4:9\n");

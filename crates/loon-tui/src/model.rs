@@ -7,7 +7,9 @@ use crate::approval::Approvals;
 use crate::composer::Composer;
 use crate::event::Action;
 use crate::glyphs::{ASCII, Glyphs, UNICODE};
+use crate::panel::{FRAME_COLUMNS, Panel};
 use crate::popup::Popup;
+use crate::rewind::Rewind;
 use crate::session::Session;
 use crate::theme::Theme;
 use crate::transcript::{Page, Transcript};
@@ -39,6 +41,10 @@ pub(crate) struct Model {
     pub(crate) composer: Composer,
     /// Requests for a decision.
     pub(crate) approvals: Approvals,
+    /// A message to go back to, while it is not decided how far.
+    pub(crate) rewind: Option<Rewind>,
+    /// The side panel.
+    pub(crate) panel: Panel,
     /// Lists on top of each other; the last has the keys.
     pub(crate) layers: Vec<Popup>,
     /// A short word at the right of the state line, until the next key.
@@ -64,6 +70,8 @@ pub(crate) struct Model {
 pub(crate) struct Places {
     /// Transcript.
     pub(crate) transcript: Rect,
+    /// Side panel.
+    pub(crate) panel: Rect,
     /// Waiting prompts, or commands that the draft may become.
     pub(crate) above: Rect,
     /// Composer or approval sheet.
@@ -88,6 +96,8 @@ impl Model {
             transcript: Transcript::default(),
             composer: Composer::default(),
             approvals: Approvals::default(),
+            rewind: None,
+            panel: Panel::default(),
             layers: Vec::new(),
             hint: None,
             closing: None,
@@ -102,7 +112,18 @@ impl Model {
 
     /// The transcript's page.
     pub(crate) fn page(&self) -> Page {
-        Page::new(self.size.0, self.glyphs, self.now)
+        Page::new(self.size.0 - self.panel_width(), self.glyphs, self.now)
+    }
+
+    /// Columns of the side panel.
+    pub(crate) fn panel_width(&self) -> u16 {
+        self.panel.width(self.size.0, &self.session)
+    }
+
+    /// The sheet before going back, unless a request for a decision comes first.
+    pub(crate) fn shown_rewind(&self) -> Option<&Rewind> {
+        let first = self.approvals.shown().is_none();
+        self.rewind.as_ref().filter(|rewind| first && rewind.is_shown())
     }
 
     /// Columns for the draft.
@@ -122,7 +143,16 @@ impl Model {
 
     /// Lays out what is in view; asks for older items and for highlighting.
     pub(crate) fn prepare(&mut self) -> Vec<Action> {
+        let width = crate::view::sheet_width(self);
+        if let Some(rewind) = &mut self.rewind {
+            rewind.layout(width, self.glyphs);
+        }
         self.places = crate::view::places(self);
+        let Rect { width, height, .. } = self.places.panel;
+        if width > 0 {
+            let width = usize::from(width.saturating_sub(FRAME_COLUMNS));
+            self.panel.layout(&self.session, width, usize::from(height), self.glyphs);
+        }
         if let Some(page) = self.layers.last().map(|popup| crate::view::popup_page(self, popup))
             && let Some(popup) = self.layers.last_mut()
         {
@@ -131,6 +161,12 @@ impl Model {
         if self.approvals.shown().is_some_and(|sheet| sheet.scrolled > 0) {
             let most = crate::view::approval_scroll_limit(self);
             self.approvals.limit_scroll(most);
+        }
+        if self.rewind.as_ref().is_some_and(|rewind| rewind.scrolled > 0) {
+            let most = crate::view::rewind_scroll_limit(self);
+            if let Some(rewind) = &mut self.rewind {
+                rewind.scrolled = rewind.scrolled.min(most);
+            }
         }
         let page = self.page();
         let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));

@@ -3,6 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write as _;
+use std::ops::Range;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
@@ -12,6 +13,8 @@ use ratatui::style::{Color, Modifier};
 const SMALL_GAP: u16 = 4;
 /// Bytes above which a picture is put up at once, where the terminal can.
 const SYNC_FROM: usize = 256;
+/// Bytes it takes to go to a row and change colours there, about.
+const ROW_COST: usize = 12;
 
 const ATTRIBUTES: [(Modifier, u8); 6] = [
     (Modifier::BOLD, 1),
@@ -115,7 +118,8 @@ impl Painter {
         self.at = Some((x, y));
     }
 
-    /// Lets the terminal move rows within `area`, if most of them only changed place.
+    /// Lets the terminal move rows within `area`, if most of them only changed place. What stands
+    /// beside it moves too and is put back, if that is less than what is spared.
     fn move_rows(&mut self, shown: &mut Buffer, next: &Buffer, area: Rect) {
         let area = area.intersection(next.area);
         let rows = usize::from(area.height);
@@ -123,9 +127,11 @@ impl Painter {
         if rows < 3 || (area.top()..area.bottom()).filter(differs).count() < 3 {
             return;
         }
-        let old: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(shown, y)).collect();
-        let new: Vec<u64> = (area.top()..area.bottom()).map(|y| row_hash(next, y)).collect();
-        let blank = row_hash(&Buffer::empty(Rect { height: 1, y: 0, ..next.area }), 0);
+        let inside = usize::from(area.left())..usize::from(area.right());
+        let hash = |buffer: &Buffer, y: u16| row_hash(part(row(buffer, y), inside.clone()));
+        let old: Vec<u64> = (area.top()..area.bottom()).map(|y| hash(shown, y)).collect();
+        let new: Vec<u64> = (area.top()..area.bottom()).map(|y| hash(next, y)).collect();
+        let blank = hash(&Buffer::empty(Rect { height: 1, y: 0, ..next.area }), 0);
         let matches = |by: isize| {
             let hit = |(at, hash): &(usize, &u64)| {
                 **hash != blank
@@ -137,6 +143,9 @@ impl Painter {
         let most = rows.cast_signed() - 1;
         let best = (1..=most).flat_map(|by| [by, -by]).max_by_key(|by| (matches(*by), -by.abs()));
         let Some(by) = best.filter(|by| matches(*by) >= 3) else { return };
+        if beside_cost(shown, next, area, by) > inside_gain(shown, next, area, by) {
+            return;
+        }
         self.pen(Pen::default());
         self.write(format_args!("\x1b[{};{}r", area.top() + 1, area.bottom()));
         let count = by.unsigned_abs();
@@ -219,7 +228,15 @@ impl Painter {
             self.at = None;
             self.go((x, y));
         }
-        self.out.extend_from_slice(symbol.as_bytes());
+        if joined && x + columns_apart(symbol) > columns {
+            // Drawn one by one, its characters would go on in the next row.
+            let first = symbol.chars().next().map(String::from).unwrap_or_default();
+            if crate::safe::text_width(&first) == usize::from(width) {
+                self.out.extend_from_slice(first.as_bytes());
+            }
+        } else {
+            self.out.extend_from_slice(symbol.as_bytes());
+        }
         let end = x + width;
         self.at = if joined || end >= columns { None } else { Some((end, y)) };
         end
@@ -303,9 +320,51 @@ fn row(buffer: &Buffer, y: u16) -> &[Cell] {
     buffer.content.get(start..start + width).unwrap_or_default()
 }
 
-fn row_hash(buffer: &Buffer, y: u16) -> u64 {
+fn part(row: &[Cell], columns: Range<usize>) -> &[Cell] {
+    row.get(columns).unwrap_or_default()
+}
+
+/// The row from which `y` would come if the rows of `area` moved up by `by`.
+fn source(area: Rect, y: u16, by: isize) -> Option<u16> {
+    let from = isize::from(y.cast_signed()).checked_add(by)?;
+    u16::try_from(from).ok().filter(|from| (area.top()..area.bottom()).contains(from))
+}
+
+fn row_cost(cells: usize) -> usize {
+    if cells == 0 { 0 } else { cells + ROW_COST }
+}
+
+/// Bytes, about, that need no writing because the terminal moves rows within `area`.
+fn inside_gain(shown: &Buffer, next: &Buffer, area: Rect, by: isize) -> usize {
+    let inside = usize::from(area.left())..usize::from(area.right());
+    let gain = |y: u16| {
+        let [old, new] = [shown, next].map(|buffer| part(row(buffer, y), inside.clone()));
+        let moved = part(row(shown, source(area, y, by)?), inside.clone());
+        let differing = old.iter().zip(new).filter(|(old, new)| !looks_same(old, new));
+        same_row(moved, new).then(|| row_cost(differing.count()))
+    };
+    (area.top()..area.bottom()).filter_map(gain).sum()
+}
+
+/// Bytes, about, that would be written again beside `area`, where all is right as it is.
+fn beside_cost(shown: &Buffer, next: &Buffer, area: Rect, by: isize) -> usize {
+    let inside = usize::from(area.left())..usize::from(area.right());
+    let blank = Cell::default();
+    let cost = |y: u16| {
+        let moved = source(area, y, by).map(|from| row(shown, from));
+        let cells = row(shown, y).iter().zip(row(next, y)).enumerate();
+        let spoilt = |(x, (old, new)): &(usize, (&Cell, &Cell))| {
+            let arrives = moved.and_then(|moved| moved.get(*x)).unwrap_or(&blank);
+            !inside.contains(x) && looks_same(old, new) && !looks_same(arrives, new)
+        };
+        row_cost(cells.filter(spoilt).count())
+    };
+    (area.top()..area.bottom()).map(cost).sum()
+}
+
+fn row_hash(cells: &[Cell]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for cell in row(buffer, y) {
+    for cell in cells {
         if is_bare(cell) {
             (" ", cell.bg).hash(&mut hasher);
         } else {

@@ -4,6 +4,7 @@ pub(crate) mod help;
 pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod palette;
+pub(crate) mod record;
 pub(crate) mod rewind;
 pub(crate) mod sessions;
 pub(crate) mod themes;
@@ -63,6 +64,8 @@ pub(crate) enum Kind {
     Themes,
     /// Keys.
     Help,
+    /// Goal, plan, tasks and notes.
+    Record,
 }
 
 /// A list on top of the screen.
@@ -122,6 +125,18 @@ impl Popup {
     pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.refilter();
+    }
+
+    /// Puts rows in that only tell the newer state; filter and selection stay.
+    pub(crate) fn renew_rows(&mut self, rows: Vec<Row>) {
+        let selected = self.selected;
+        self.set_rows(rows);
+        self.step(selected.cast_signed());
+    }
+
+    /// Its rows only tell something.
+    pub(crate) fn only_tells(&self) -> bool {
+        matches!(self.kind, Kind::Help | Kind::Record)
     }
 
     /// Selects the row with this value.

@@ -1,7 +1,9 @@
 //! What the screen knows of the session besides its transcript: a fold of events.
 
 use loon_api::event::{EffectKind, SessionState};
-use loon_api::{AgentEvent, Cost, ItemBody, Mode, WorkingRecord};
+use loon_api::{
+    AgentEvent, Cost, ItemBody, Mode, RecordChange, Task, Usage, WorkStatus, WorkingRecord,
+};
 
 /// A prompt that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,11 +68,15 @@ pub(crate) struct Session {
     pub(crate) queued: Vec<Queued>,
     /// Checklist, tasks, notes and goal.
     pub(crate) record: WorkingRecord,
+    /// Tokens so far.
+    pub(crate) usage: Usage,
+    /// Moves on whenever the record or what was spent changes.
+    pub(crate) revision: u64,
 }
 
 impl Session {
-    /// A session as its front end finds it.
-    pub(crate) fn opened(state: &SessionState) -> Self {
+    /// A session as its front end finds it, in place of the `former` one.
+    pub(crate) fn opened(state: &SessionState, former: &Self) -> Self {
         Self {
             cwd: state.cwd.clone(),
             model: state.model.clone(),
@@ -83,6 +89,8 @@ impl Session {
                 .map(|text| Queued { text: text.clone(), steer: false })
                 .collect(),
             record: state.record.clone(),
+            usage: state.usage,
+            revision: former.revision + 1,
             ..Self::default()
         }
     }
@@ -96,11 +104,16 @@ impl Session {
                 self.mode = turn.mode;
                 self.branch.clone_from(&turn.branch);
             }
-            AgentEvent::RecordChanged(changed) => self.record.apply(&changed.change),
-            AgentEvent::SessionRewound(rewound) => self.record.clone_from(&rewound.record),
+            AgentEvent::RecordChanged(changed) => {
+                self.change(std::slice::from_ref(&changed.change));
+            }
+            AgentEvent::SessionRewound(rewound) => {
+                self.record.clone_from(&rewound.record);
+                self.revision += 1;
+            }
             AgentEvent::ItemCompleted(completed) => {
                 if let ItemBody::ToolCall(call) = &completed.item.body {
-                    call.record.iter().for_each(|change| self.record.apply(change));
+                    self.change(&call.record);
                 }
             }
             AgentEvent::TurnFinished(_) => {
@@ -118,7 +131,10 @@ impl Session {
             }
             AgentEvent::EffectFinished(effect) => {
                 self.cost += effect.cost;
+                self.usage += effect.usage;
                 self.retry = None;
+                self.revision +=
+                    u64::from(effect.cost != Cost::default() || !effect.usage.is_unknown());
             }
             AgentEvent::PromptQueued(prompt) => {
                 self.queued.push(Queued { text: prompt.text.clone(), steer: prompt.steer });
@@ -142,10 +158,123 @@ impl Session {
         }
     }
 
+    fn change(&mut self, changes: &[RecordChange]) {
+        for change in changes {
+            self.record.apply(change);
+            self.revision += 1;
+        }
+    }
+
+    /// Goal, steps, tasks or notes are there.
+    pub(crate) fn has_record(&self) -> bool {
+        let record = &self.record;
+        record.goal.is_some()
+            || !(record.steps.is_empty() && record.tasks.is_empty() && record.notes.is_empty())
+    }
+
+    /// Money or tokens were spent.
+    pub(crate) fn has_spent(&self) -> bool {
+        self.usage.total() > 0 || self.money_words().is_some()
+    }
+
+    /// The money spent, if any is known.
+    pub(crate) fn money_words(&self) -> Option<String> {
+        let usd = self.cost.usd.amount();
+        let more = if self.cost.unpriced > 0 { "+?" } else { "" };
+        (!usd.is_zero()).then(|| format!("${}{more}", money(&usd.to_string())))
+    }
+
+    /// How far the checklist has come, else the tasks.
+    pub(crate) fn progress_words(&self) -> Option<String> {
+        let words =
+            |name: &str, all: usize, done: usize| (all > 0).then(|| format!("{name} {done}/{all}"));
+        let record = &self.record;
+        words("plan", record.steps.len(), steps_done(record))
+            .or_else(|| words("tasks", record.tasks.len(), tasks_done(record)))
+    }
+
     /// A prompt no longer waits.
     pub(crate) fn forget_queued(&mut self, text: &str) {
         if let Some(at) = self.queued.iter().position(|queued| queued.text == text) {
             self.queued.remove(at);
         }
+    }
+}
+
+/// Steps that are completed.
+pub(crate) fn steps_done(record: &WorkingRecord) -> usize {
+    record.steps.iter().filter(|step| step.status == WorkStatus::Completed).count()
+}
+
+/// Tasks that are completed.
+pub(crate) fn tasks_done(record: &WorkingRecord) -> usize {
+    record.tasks.iter().filter(|task| task.status == WorkStatus::Completed).count()
+}
+
+/// The tasks that `task` still waits for, as `after 2, 3`.
+pub(crate) fn waits_for(record: &WorkingRecord, task: &Task) -> Option<String> {
+    let open =
+        |id: &&u32| record.task(**id).is_some_and(|before| before.status != WorkStatus::Completed);
+    let ids: Vec<String> = task.blocked_by.iter().filter(open).map(u32::to_string).collect();
+    (task.status != WorkStatus::Completed && !ids.is_empty())
+        .then(|| format!("after {}", ids.join(", ")))
+}
+
+/// A count in three digits or so.
+pub(crate) fn count_words(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// Dollars with two digits behind the point, or the first two that say something.
+fn money(exact: &str) -> String {
+    let Some((whole, part)) = exact.split_once('.') else { return format!("{exact}.00") };
+    let leading = part.len() - part.trim_start_matches('0').len();
+    let digits = if whole == "0" { (leading + 2).max(2) } else { 2 };
+    format!("{whole}.{:0<2}", part.get(..digits.min(part.len())).unwrap_or(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_keep_the_digits_that_say_something() {
+        assert_eq!(money("0.1134"), "0.11");
+        assert_eq!(money("0.000412"), "0.00041");
+        assert_eq!(money("12"), "12.00");
+        assert_eq!(money("3.5"), "3.50");
+    }
+
+    #[test]
+    fn counts_are_short() {
+        assert_eq!(count_words(842), "842");
+        assert_eq!(count_words(41_234), "41.2k");
+        assert_eq!(count_words(1_999_999), "1.9M");
+    }
+
+    #[test]
+    fn a_task_waits_for_what_is_not_completed_only() {
+        let task = |id: u32, status: WorkStatus, blocked_by: &[u32]| Task {
+            id,
+            title: String::new(),
+            description: String::new(),
+            status,
+            blocked_by: blocked_by.to_vec(),
+        };
+        let mut record = WorkingRecord::default();
+        for task in [
+            task(1, WorkStatus::Completed, &[]),
+            task(2, WorkStatus::InProgress, &[]),
+            task(3, WorkStatus::Pending, &[]),
+            task(4, WorkStatus::Pending, &[1, 2, 3, 9]),
+        ] {
+            record.apply(&RecordChange::Task { task });
+        }
+        assert_eq!(waits_for(&record, &record.tasks[3]).as_deref(), Some("after 2, 3"));
+        assert_eq!(waits_for(&record, &record.tasks[2]), None);
     }
 }

@@ -15,6 +15,18 @@ pub(crate) enum Name {
     Stop,
     /// Go back to an earlier message.
     Rewind,
+    /// Take file changes back.
+    Undo,
+    /// Take that back.
+    Redo,
+    /// Set, show or take away the goal.
+    Goal,
+    /// Begin or leave plan mode.
+    Plan,
+    /// List plan, tasks and notes.
+    Todo,
+    /// Show or hide the side panel.
+    Panel,
     /// Choose a theme.
     Theme,
     /// Copy the last answer.
@@ -83,8 +95,50 @@ pub(crate) const ALL: &[Entry] = &[
         name: Name::Rewind,
         word: "rewind",
         argument: "",
-        about: "Take a message and all after it back into the draft. Files are not touched.",
+        about: "Go back to an earlier message: its text becomes the draft, files go back too if you say so.",
         key: "Esc Esc",
+    },
+    Entry {
+        name: Name::Undo,
+        word: "undo",
+        argument: "",
+        about: "Take back the file changes of the newest call that made some.",
+        key: "",
+    },
+    Entry {
+        name: Name::Redo,
+        word: "redo",
+        argument: "",
+        about: "Take back the newest undo.",
+        key: "",
+    },
+    Entry {
+        name: Name::Goal,
+        word: "goal",
+        argument: "[text|off]",
+        about: "Set what the whole session is for; alone it shows it, off takes it away.",
+        key: "",
+    },
+    Entry {
+        name: Name::Plan,
+        word: "plan",
+        argument: "[on|off]",
+        about: "Begin or leave plan mode, in which nothing changes.",
+        key: "",
+    },
+    Entry {
+        name: Name::Todo,
+        word: "todo",
+        argument: "",
+        about: "List plan, tasks, notes and what was spent.",
+        key: "",
+    },
+    Entry {
+        name: Name::Panel,
+        word: "panel",
+        argument: "",
+        about: "Show or hide the side panel with plan, tasks and notes.",
+        key: "Ctrl+T",
     },
     Entry {
         name: Name::Theme,

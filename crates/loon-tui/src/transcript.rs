@@ -3,6 +3,7 @@
 
 mod cell;
 mod entry;
+mod record;
 #[cfg(test)]
 mod tests;
 mod viewport;

@@ -77,6 +77,10 @@ fn mouse(model: &mut Model, mouse: MouseEvent) {
         commands::preview(model);
     } else if model.approvals.shown().is_some() && mouse.row >= model.places.bottom.y {
         model.approvals.scroll(rows);
+    } else if model.shown_rewind().is_some() && mouse.row >= model.places.bottom.y {
+        if let Some(rewind) = &mut model.rewind {
+            rewind.scroll(rows);
+        }
     } else {
         let page = model.page();
         model.transcript.scroll(&page, rows);
@@ -85,7 +89,7 @@ fn mouse(model: &mut Model, mouse: MouseEvent) {
 
 fn click(model: &mut Model, mouse: MouseEvent) {
     let place = model.places.transcript;
-    if model.layers.is_empty() && mouse.row >= place.y && mouse.row < place.bottom() {
+    if model.layers.is_empty() && place.contains((mouse.column, mouse.row).into()) {
         model.transcript.toggle_row(usize::from(mouse.row - place.y));
     }
 }

@@ -3,7 +3,10 @@
 mod approval;
 mod canvas;
 mod composer;
+mod panel;
 mod popup;
+mod rewind;
+mod sheet;
 mod state;
 mod transcript;
 
@@ -21,6 +24,16 @@ pub(crate) fn approval_scroll_limit(model: &Model) -> usize {
     approval::scroll_limit(model)
 }
 
+/// Rows of the detail before a rewind that can be above the view.
+pub(crate) fn rewind_scroll_limit(model: &Model) -> usize {
+    model.shown_rewind().map_or(0, |rewind| rewind::scroll_limit(model, rewind))
+}
+
+/// Columns inside a sheet.
+pub(crate) fn sheet_width(model: &Model) -> usize {
+    sheet::inner_width(model)
+}
+
 /// Rows that waiting prompts and suggestions may take.
 const ABOVE_ROWS: usize = 5;
 
@@ -34,22 +47,30 @@ pub(crate) fn places(model: &Model) -> Places {
     let (rest, state) = cut_bottom(whole, 1);
     let wanted = if model.approvals.shown().is_some() {
         approval::height(model, rest)
+    } else if let Some(shown) = model.shown_rewind() {
+        rewind::height(shown, rest)
     } else {
         composer::height(model, rest)
     };
     let (rest, bottom) = cut_bottom(rest, wanted);
     let (rest, above) = cut_bottom(rest, (above_rows(model) as u16).min(rest.height / 3));
+    let panel = panel::place(model, rest);
     let (transcript, _) = cut_bottom(rest, u16::from(rows >= ROOMY_ROWS));
-    Places { transcript, above, bottom, state }
+    let transcript = Rect { width: transcript.width - panel.width, ..transcript };
+    Places { transcript, panel, above, bottom, state }
 }
 
 /// Draws everything. Answers where the cursor stands, if it shows.
 pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let mut canvas = Canvas::new(model, buffer);
     transcript::draw(&mut canvas);
+    panel::draw(&mut canvas);
     composer::draw_above(&mut canvas);
     let cursor = if model.approvals.shown().is_some() {
         approval::draw(&mut canvas)
+    } else if let Some(shown) = model.shown_rewind() {
+        rewind::draw(&mut canvas, shown);
+        None
     } else {
         Some(composer::draw(&mut canvas))
     };
@@ -63,7 +84,7 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
 }
 
 fn above_rows(model: &Model) -> usize {
-    if model.approvals.shown().is_some() {
+    if model.approvals.shown().is_some() || model.shown_rewind().is_some() {
         return 0;
     }
     let suggested = slash::suggestions(model.composer.raw()).len();

@@ -22,6 +22,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Alt+Up, Alt+Down", "focus a call or thought; Enter opens it"),
     ("click", "open or close a call or thought"),
     ("Ctrl+O", "open or close the last one"),
+    ("Ctrl+T", "side panel with plan, tasks and notes; a list on narrow screens"),
     ("Ctrl+Y", "copy the focused item or the last answer"),
     ("Shift+mouse", "select text with the terminal's own means"),
     ("Ctrl+R", "bring back a request that waits for you"),

@@ -12,7 +12,7 @@ pub(crate) fn open(transcript: &Transcript) -> Popup {
         .map(|(back, (id, text))| Row {
             label: text.lines().next().unwrap_or_default().to_owned(),
             note: if back == 0 { "last".to_owned() } else { format!("{back} before the last") },
-            about: "This message and all after it leave the conversation; its text comes back as draft. Files are not touched."
+            about: "This message and all after it leave the conversation; its text comes back as draft. If calls changed files since, you say whether they go back too."
                 .to_owned(),
             value: Value::Message(id.clone()),
         })

@@ -6,7 +6,7 @@ use loon_api::event::NoticeLevel;
 use loon_api::{ErrorInfo, ToolCallItem, ToolCallStatus, TurnStatus};
 use ratatui::style::Modifier;
 
-use super::{Body, Entry, Fold, Page};
+use super::{Body, Entry, Fold, Page, record};
 use crate::diff;
 use crate::line::{Break, Line, Look, Span, spread, wrap, wrap_text};
 use crate::markdown::Chunk;
@@ -105,6 +105,7 @@ fn mark(body: &Body, page: &Page) -> Option<Mark> {
         Body::Tool { call, .. } => match call.status {
             ToolCallStatus::Waiting | ToolCallStatus::Asking => first(glyphs.waiting, Role::Dim),
             ToolCallStatus::Running => first(glyphs.running, Role::Accent),
+            ToolCallStatus::Done if record::is_record_only(call) => first(glyphs.done, Role::Dim),
             ToolCallStatus::Done => first(glyphs.done, Role::Ok),
             ToolCallStatus::Failed | ToolCallStatus::Unknown => first(glyphs.failed, Role::Error),
             ToolCallStatus::Denied | ToolCallStatus::Cancelled => first(glyphs.denied, Role::Warn),
@@ -144,14 +145,22 @@ fn tool(
     page: &Page,
 ) -> Vec<Line> {
     let mut body = Vec::new();
-    let title = call.title.lines().next().unwrap_or_default();
+    let own = record::title(&call.record);
+    let title = if call.title.is_empty() { &own } else { &call.title };
+    let title = title.lines().next().unwrap_or_default();
+    // What only keeps the books stays in the background.
+    let role = if record::is_record_only(call) { Role::Dim } else { Role::Text };
     let room = page.room.saturating_sub(2).max(4);
     let has_more = append_details(call, live, fold, room, page, &mut body);
-    let mut left = Line::of(&format!("{:<6} ", call.tool), Role::Text);
+    let mut left = Line::default();
+    if call.by_user {
+        left.push("you  ", Role::User);
+    }
+    left.push(&format!("{:<6} ", call.tool), role);
     if title.is_empty() && !call.status.is_final() && arguments > 0 {
         left.push(&format!("writing arguments, {}", size(arguments)), Role::Dim);
     } else {
-        left.push(title, Role::Text);
+        left.push(title, role);
     }
     let mut right = status_words(call, since, page);
     if has_more {
@@ -208,6 +217,12 @@ fn append_details(
                 body.extend(wrap_text(&format!("try: {hint}"), Role::Dim, room, Break::Words));
             }
         }
+    }
+    if record::is_record_only(call) {
+        if shown {
+            record::append_changes(&call.record, room, page, body);
+        }
+        return true;
     }
     let output = call.result.as_ref().map_or(live, |result| result.text.as_str());
     // A short result that only says the error again is left out.

@@ -1,10 +1,12 @@
 //! Running commands, from the composer, the palette or a list.
 
-use loon_api::{Command, Mode};
+use loon_api::{Command, ItemId, Mode};
 
 use crate::event::Action;
 use crate::model::Model;
+use crate::panel::Panel;
 use crate::popup::{self, Kind, Value};
+use crate::rewind::Rewind;
 use crate::slash::Name;
 use crate::theme::Theme;
 
@@ -39,6 +41,15 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
             model.layers.push(popup::rewind::open(&model.transcript));
             Vec::new()
         }
+        Name::Undo => vec![Action::Send(Command::Undo { redo: false })],
+        Name::Redo => vec![Action::Send(Command::Undo { redo: true })],
+        Name::Goal => goal(model, argument),
+        Name::Plan => plan(model, argument),
+        Name::Todo => {
+            model.layers.push(popup::record::open(&model.session, model.glyphs));
+            Vec::new()
+        }
+        Name::Panel => panel(model),
         Name::Theme if argument.is_empty() => {
             model.theme_before = Some(model.theme.clone());
             model.layers.push(popup::themes::open(model.theme.name()));
@@ -71,7 +82,7 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
         Value::Command(name) => run(model, name, ""),
         Value::Model(name) => vec![Action::Send(Command::SetModel { model: name })],
         Value::Session(exec) => vec![Action::Send(Command::OpenSession { exec: Some(exec) })],
-        Value::Message(to) => vec![Action::Send(Command::Rewind { to, files: false })],
+        Value::Message(to) => go_back(model, to),
         Value::Mode(mode) => set_mode(model, mode),
         Value::Theme(name) => {
             if let Some(theme) = Theme::embedded(name) {
@@ -81,6 +92,58 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
         }
         Value::Nothing => Vec::new(),
     }
+}
+
+/// Sets, shows or takes away the goal.
+fn goal(model: &mut Model, argument: &str) -> Vec<Action> {
+    match argument {
+        "" if model.session.record.goal.is_none() => {
+            say(model, "there is no goal yet: /goal TEXT sets one".to_owned())
+        }
+        // The goal stands first, whole in the description.
+        "" => {
+            let mut popup = popup::record::open(&model.session, model.glyphs);
+            popup.step(isize::MIN);
+            model.layers.push(popup);
+            Vec::new()
+        }
+        "off" => vec![Action::Send(Command::SetGoal { goal: None })],
+        text => vec![Action::Send(Command::SetGoal { goal: Some(text.to_owned()) })],
+    }
+}
+
+/// Begins or leaves plan mode.
+fn plan(model: &mut Model, argument: &str) -> Vec<Action> {
+    let is_on = model.session.mode == Mode::Plan;
+    match argument {
+        "on" => set_mode(model, Mode::Plan),
+        "" if !is_on => set_mode(model, Mode::Plan),
+        "" => vec![Action::Send(Command::LeavePlan)],
+        "off" if is_on => vec![Action::Send(Command::LeavePlan)],
+        "off" => say(model, "this is not plan mode".to_owned()),
+        _ => say(model, "say /plan on or /plan off".to_owned()),
+    }
+}
+
+/// Shows or hides the side panel; where there is no room for one, lists what it would hold.
+pub(super) fn panel(model: &mut Model) -> Vec<Action> {
+    if Panel::is_possible(model.size.0) {
+        model.panel.hidden = !model.panel.hidden;
+        if model.panel_width() == 0 && !model.panel.hidden {
+            return say(model, "the side panel shows once there is a plan".to_owned());
+        }
+        return Vec::new();
+    }
+    run(model, Name::Todo, "")
+}
+
+/// Asks what going back to a message would do to files.
+fn go_back(model: &mut Model, to: ItemId) -> Vec<Action> {
+    let text = model.transcript.user_messages().find(|(id, _)| **id == to).map(|(_, text)| text);
+    let (rewind, question) = Rewind::ask(to, text.unwrap_or_default());
+    model.rewind = Some(rewind);
+    model.hint = Some("looking at the files".to_owned());
+    vec![Action::Send(question)]
 }
 
 /// Shows what the selection of a list would mean.

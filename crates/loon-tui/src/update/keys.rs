@@ -9,6 +9,7 @@ use crate::composer::Move;
 use crate::event::Action;
 use crate::model::Model;
 use crate::popup::{self, Outcome};
+use crate::rewind;
 use crate::slash::{self, Parsed};
 
 /// Milliseconds between keys that no person types.
@@ -39,6 +40,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
     }
     if model.approvals.shown().is_some() {
         return approval_key(model, key);
+    }
+    if model.shown_rewind().is_some() {
+        return rewind_key(model, key);
     }
     if key.code == KeyCode::Enter && key.modifiers.is_empty() && in_burst {
         model.composer.new_line();
@@ -88,6 +92,21 @@ fn approval_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
                 model.composer.type_char(c);
             }
             Vec::new()
+        }
+    }
+}
+
+fn rewind_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
+    let Some(rewind) = &mut model.rewind else { return Vec::new() };
+    match rewind.key(key, model.now) {
+        rewind::Answer::Taken => Vec::new(),
+        rewind::Answer::Cancel => {
+            model.rewind = None;
+            say(model, "nothing was taken back".to_owned())
+        }
+        rewind::Answer::Send(command) => {
+            model.rewind = None;
+            vec![Action::Send(command)]
         }
     }
 }
@@ -184,6 +203,7 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
             model.composer.down(width);
         }
         'r' if model.approvals.is_hidden() => model.approvals.show(model.now),
+        't' => return commands::panel(model),
         'y' => return copy(model),
         // Terminals send these for Ctrl+_ and Ctrl+/.
         '7' | '_' | '/' => model.composer.undo(),
@@ -290,6 +310,10 @@ fn ctrl_c(model: &mut Model) -> Vec<Action> {
     model.hint = Some("Ctrl+C again leaves".to_owned());
     if !model.layers.is_empty() {
         close_layer(model);
+        return Vec::new();
+    }
+    if model.shown_rewind().is_some() {
+        model.rewind = None;
         return Vec::new();
     }
     if !model.composer.is_empty() {

@@ -1,7 +1,7 @@
 //! What each event of the runtime changes.
 
 use loon_api::event::NoticeLevel;
-use loon_api::{AgentEvent, Envelope, Item, ItemBody, TurnStatus};
+use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, TurnStatus};
 
 use crate::event::{Action, Exit};
 use crate::model::Model;
@@ -12,10 +12,25 @@ use crate::transcript::Body;
 /// Takes in one event.
 pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
     let now = model.now;
+    let revision = model.session.revision;
     model.session.apply(&envelope.event, now);
+    let actions = show(model, envelope, now);
+    if model.session.revision != revision
+        && model.layers.iter().any(|popup| popup.kind == Kind::Record)
+    {
+        let rows = popup::record::rows(&model.session, model.glyphs);
+        if let Some(popup) = model.layers.iter_mut().find(|popup| popup.kind == Kind::Record) {
+            popup.renew_rows(rows);
+        }
+    }
+    actions
+}
+
+fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
     match &envelope.event {
         AgentEvent::SessionOpened(opened) => {
-            model.session = Session::opened(&opened.session);
+            model.session = Session::opened(&opened.session, &model.session);
+            model.rewind = None;
             model.opened = true;
             model.approvals.clear();
             for item in &opened.session.items {
@@ -48,7 +63,25 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
         }
         AgentEvent::ApprovalResolved(resolved) => model.approvals.resolve(&resolved.approval, now),
         AgentEvent::QueueReturned(returned) => take_back(model, &returned.texts),
+        AgentEvent::RecordChanged(changed) => {
+            if let RecordChange::Goal { goal } = &changed.change {
+                let words = if goal.is_some() { "the goal is set" } else { "there is no goal now" };
+                model.hint = Some(words.to_owned());
+            }
+        }
+        AgentEvent::RewindPreviewed(previewed) => {
+            if let Some(rewind) = &mut model.rewind {
+                model.hint = None;
+                if let Some(command) =
+                    rewind.answer(&previewed.to, previewed.detail.as_deref(), now)
+                {
+                    model.rewind = None;
+                    return vec![Action::Send(command)];
+                }
+            }
+        }
         AgentEvent::SessionRewound(rewound) => {
+            model.rewind = None;
             model.transcript.rewind(&rewound.to);
             model.composer.set(&rewound.text);
         }
@@ -90,8 +123,6 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
         | AgentEvent::PromptQueued(_)
         | AgentEvent::ModeChanged(_)
         | AgentEvent::ModelChanged(_)
-        | AgentEvent::RecordChanged(_)
-        | AgentEvent::RewindPreviewed(_)
         | AgentEvent::MeterUpdated(_)
         | AgentEvent::ContextEstimated(_)
         | AgentEvent::DeadlineSet(_)

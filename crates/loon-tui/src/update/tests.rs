@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
-    ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, SessionOpened, SessionRewound,
-    SessionState, SessionsListed, TurnStarted,
+    ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, RecordChanged, RewindPreviewed,
+    SessionOpened, SessionRewound, SessionState, SessionsListed, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, Command, Cost, Envelope, ExecutionId, Item, ItemBody,
-    ItemId, Mode, PermissionRule, Usage,
+    AgentEvent, Approval, ApprovalId, At, ChecklistStep, Command, Cost, Envelope, ExecutionId,
+    Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Usage, WorkStatus,
 };
 
 use super::update;
@@ -400,9 +400,13 @@ fn rewinding_puts_the_exact_text_into_the_draft() {
     });
     screen.press(KeyCode::Esc);
     screen.press(KeyCode::Esc);
+    let to = ItemId::user(2, 0);
+    let look = Command::PreviewRewind { to: to.clone() };
+    assert_eq!(screen.press(KeyCode::Enter), sent(look));
+    // No file is concerned: there is nothing to choose.
     assert_eq!(
-        screen.press(KeyCode::Enter),
-        sent(Command::Rewind { to: ItemId::user(2, 0), files: false })
+        screen.tell(RewindPreviewed { to: to.clone(), detail: None }),
+        sent(Command::Rewind { to, files: false })
     );
     screen.tell(SessionRewound {
         to: ItemId::user(2, 0),
@@ -411,6 +415,125 @@ fn rewinding_puts_the_exact_text_into_the_draft() {
     });
     assert_eq!(screen.draft(), "two\nlines");
     assert_eq!(screen.model.transcript.user_messages().count(), 1);
+}
+
+/// A screen that asks how far to go back to its only message.
+fn going_back() -> (Screen, ItemId) {
+    let mut screen = Screen::new();
+    let to = ItemId::user(1, 0);
+    let body = ItemBody::UserMessage { text: "one".to_owned(), steer: false };
+    screen.tell(ItemCompleted { item: Item { id: to.clone(), turn: 1, body } });
+    screen.type_text("/rewind");
+    screen.press(KeyCode::Enter);
+    screen.press(KeyCode::Enter);
+    let detail = Some("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-new\n+old\n".to_owned());
+    assert_eq!(screen.tell(RewindPreviewed { to: to.clone(), detail }), []);
+    (screen, to)
+}
+
+#[test]
+fn files_go_back_only_when_that_is_chosen() {
+    for (code, files) in
+        [(KeyCode::Char('c'), false), (KeyCode::Char('f'), true), (KeyCode::Enter, false)]
+    {
+        let (mut screen, to) = going_back();
+        assert_eq!(screen.press(code), [], "the sheet has just appeared");
+        screen.now += 400;
+        assert_eq!(screen.press(code), sent(Command::Rewind { to, files }));
+        assert!(screen.model.rewind.is_none());
+    }
+    let (mut screen, to) = going_back();
+    screen.now += 400;
+    screen.press(KeyCode::Down);
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Rewind { to, files: true }));
+}
+
+#[test]
+fn escape_takes_nothing_back_and_late_answers_are_passed_over() {
+    let (mut screen, to) = going_back();
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert!(screen.model.rewind.is_none());
+    assert_eq!(screen.tell(RewindPreviewed { to, detail: None }), []);
+    screen.type_text("cf");
+    assert_eq!(screen.draft(), "cf");
+    let (mut screen, _) = going_back();
+    let other = RewindPreviewed { to: ItemId::user(9, 0), detail: None };
+    assert_eq!(screen.tell(other), []);
+    assert!(screen.model.shown_rewind().is_some());
+}
+
+#[test]
+fn a_request_for_a_decision_comes_before_going_back() {
+    let (mut screen, to) = going_back();
+    screen.ask("a1");
+    screen.now += 400;
+    let approve = Command::Approve {
+        approval: ApprovalId::new("a1"),
+        scope: ApprovalScope::Once,
+        rule: None,
+    };
+    assert_eq!(screen.press(KeyCode::Char('y')), sent(approve));
+    assert_eq!(screen.press(KeyCode::Char('f')), sent(Command::Rewind { to, files: true }));
+}
+
+#[test]
+fn plan_mode_goal_and_undo_have_commands() {
+    let mut screen = Screen::new();
+    let mut run = |text: &str| {
+        screen.type_text(text);
+        screen.press(KeyCode::Enter)
+    };
+    let plan = || sent(Command::SetMode { mode: Mode::Plan });
+    assert_eq!(run("/plan off"), []);
+    assert_eq!(run("/plan"), plan());
+    assert_eq!(run("/plan on"), plan());
+    assert_eq!(run("/plan"), sent(Command::LeavePlan));
+    assert_eq!(run("/plan off"), sent(Command::LeavePlan));
+    assert_eq!(run("/undo"), sent(Command::Undo { redo: false }));
+    assert_eq!(run("/redo"), sent(Command::Undo { redo: true }));
+    let goal = Some("ship the pager".to_owned());
+    assert_eq!(run("/goal ship the pager"), sent(Command::SetGoal { goal }));
+    assert_eq!(run("/goal off"), sent(Command::SetGoal { goal: None }));
+    assert_eq!(run("/goal"), []);
+    assert_eq!(screen.model.hint.as_deref(), Some("there is no goal yet: /goal TEXT sets one"));
+    let change = RecordChange::Goal { goal: Some("ship the pager".to_owned()) };
+    screen.tell(RecordChanged { change });
+    assert_eq!(screen.model.hint.as_deref(), Some("the goal is set"));
+    screen.type_text("/goal");
+    screen.press(KeyCode::Enter);
+    let popup = screen.model.layers.last().unwrap();
+    assert_eq!(popup.selected_row().unwrap().about, "ship the pager");
+}
+
+#[test]
+fn the_panel_is_a_list_where_there_is_no_room_for_it() {
+    let mut screen = Screen::new();
+    let steps = |done: WorkStatus| RecordChange::Checklist {
+        steps: vec![
+            ChecklistStep { step: "read".to_owned(), status: done },
+            ChecklistStep { step: "write".to_owned(), status: WorkStatus::InProgress },
+        ],
+    };
+    screen.tell(RecordChanged { change: steps(WorkStatus::Pending) });
+    screen.ctrl('t');
+    let popup = screen.model.layers.last().unwrap();
+    assert_eq!(popup.kind, Kind::Record);
+    assert_eq!(popup.selected_row().unwrap().label, "◐ write");
+    screen.tell(RecordChanged { change: steps(WorkStatus::Completed) });
+    let popup = screen.model.layers.last().unwrap();
+    assert_eq!(popup.selected(), 1);
+    assert_eq!(popup.shown_rows().next().unwrap().label, "● read");
+    screen.press(KeyCode::Enter);
+    assert!(screen.model.layers.is_empty());
+    screen.take(Event::Resize(110, 30));
+    assert_eq!(screen.model.panel_width(), 30);
+    screen.ctrl('t');
+    assert_eq!(screen.model.panel_width(), 0);
+    screen.type_text("/panel");
+    screen.press(KeyCode::Enter);
+    assert_eq!(screen.model.panel_width(), 30);
+    screen.tell(RecordChanged { change: RecordChange::Checklist { steps: Vec::new() } });
+    assert_eq!(screen.model.panel_width(), 0, "it would be empty");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::canvas::Canvas;
+use super::sheet;
 use crate::approval::{CHOICES, Choice, Sheet, Stage, rule_words};
 use crate::composer::Composer;
 use crate::diff;
@@ -11,17 +12,11 @@ use crate::line::{Break, Line, Look, wrap_text};
 use crate::model::Model;
 use crate::theme::Role;
 
-/// Most rows of the detail, however long it is.
-const MOST_DETAIL: u16 = 24;
-
 /// Rows wanted of the `rest` above the state line.
 pub(super) fn height(model: &Model, rest: Rect) -> u16 {
-    let Some(sheet) = model.approvals.shown() else { return 0 };
-    let detail = detail(model, sheet, inner_width(model)).len() as u16;
-    let fixed = choice_rows(sheet) + 2;
-    // Some of the transcript stays in view.
-    let most = if rest.height > 12 { rest.height * 3 / 4 } else { rest.height.saturating_sub(1) };
-    (detail.min(MOST_DETAIL) + 1 + fixed).min(most)
+    let Some(shown) = model.approvals.shown() else { return 0 };
+    let detail = detail(model, shown, sheet::inner_width(model)).len();
+    sheet::height(detail, choice_rows(shown), rest)
 }
 
 fn choice_rows(sheet: &Sheet) -> u16 {
@@ -29,10 +24,6 @@ fn choice_rows(sheet: &Sheet) -> u16 {
         Stage::Choosing => CHOICES.len() as u16,
         Stage::EditingRule(_) | Stage::SayingWhy(_) => 1,
     }
-}
-
-fn inner_width(model: &Model) -> usize {
-    usize::from(model.size.0).saturating_sub(if model.is_roomy() { 8 } else { 4 }).max(4)
 }
 
 fn title(sheet: &Sheet) -> String {
@@ -50,7 +41,7 @@ fn title(sheet: &Sheet) -> String {
 fn detail(model: &Model, sheet: &Sheet, width: usize) -> Vec<Line> {
     let approval = &sheet.approval;
     let mut lines = if diff::is_diff(&approval.detail) {
-        diff::lay(&approval.detail, width)
+        diff::lay_files(&approval.detail, width, Look::of(Role::Text))
     } else {
         wrap_text(
             &approval.detail,
@@ -84,44 +75,28 @@ fn labelled(name: &str, text: &str, label: usize, width: usize, lines: &mut Vec<
 
 /// Rows of the detail that can be above the view.
 pub(super) fn scroll_limit(model: &Model) -> usize {
-    let Some(sheet) = model.approvals.shown() else { return 0 };
-    let inside = model.places.bottom.height.saturating_sub(2);
-    let room = usize::from(inside.saturating_sub(choice_rows(sheet))).max(1);
-    detail(model, sheet, inner_width(model)).len().saturating_sub(room)
+    let Some(shown) = model.approvals.shown() else { return 0 };
+    let detail = detail(model, shown, sheet::inner_width(model)).len();
+    sheet::scroll_limit(model, detail, choice_rows(shown))
 }
 
 pub(super) fn draw(canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let model = canvas.model;
     let sheet = model.approvals.shown()?;
-    let area = model.places.bottom;
-    let margin = u16::from(model.is_roomy());
-    let area = Rect { x: area.x + margin, width: area.width.saturating_sub(2 * margin), ..area };
-    let heading = Line::of(&title(sheet), Look::of(Role::Warn).with(Modifier::BOLD));
-    let inner = canvas.frame(area, &heading, &footer(model, sheet), Look::of(Role::Warn));
-    let padding = if model.is_roomy() { 2 } else { 1 };
-    let x = inner.x + padding;
-    let width = inner.width.saturating_sub(2 * padding);
-    let choices = choice_rows(sheet).min(inner.height);
-    let lines = detail(model, sheet, usize::from(width));
-    let room = usize::from(inner.height - choices);
-    let first = sheet.scrolled;
-    let below = lines.len().saturating_sub(first + room);
-    for (y, line) in (inner.y..).zip(lines.iter().skip(first).take(room)) {
-        canvas.put(x, y, width, line);
-    }
-    if (below > 0 || first > 0) && room > 0 {
-        let words = if model.is_roomy() {
-            format!(" {first} above, {below} below: PgUp PgDn ")
-        } else {
-            format!(" +{below} ")
-        };
-        let at = inner.right().saturating_sub(words.len() as u16 + 1).max(x);
-        canvas.text(at, area.y, width, &words, Role::Dim);
-    }
-    let y = inner.bottom() - choices;
+    let place = sheet::draw(
+        canvas,
+        &sheet::Sheet {
+            heading: &title(sheet),
+            footer: &footer(model, sheet),
+            detail: &detail(model, sheet, sheet::inner_width(model)),
+            scrolled: sheet.scrolled,
+            choices: choice_rows(sheet),
+        },
+    );
+    let Rect { x, y, width, .. } = place;
     match &sheet.stage {
         Stage::Choosing => {
-            for ((at, choice), y) in CHOICES.iter().enumerate().zip(y..inner.bottom()) {
+            for ((at, choice), y) in CHOICES.iter().enumerate().zip(y..place.bottom()) {
                 let line = choice_line(model, sheet, *choice, at == sheet.marked);
                 canvas.put(x, y, width, &line.cut(usize::from(width), model.glyphs.ellipsis));
             }

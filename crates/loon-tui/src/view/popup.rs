@@ -51,7 +51,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)>
     } else {
         String::new()
     };
-    let keys = format!("{position} {} choose {} esc back ", glyphs.enter, glyphs.dot);
+    let choose = if popup.only_tells() {
+        String::new()
+    } else {
+        format!(" {} choose {}", glyphs.enter, glyphs.dot)
+    };
+    let keys = format!("{position}{choose} esc back ");
     let title = Line::of(&format!(" {} ", popup.title), Role::Accent);
     let inner = canvas.frame(area, &title, &Line::of(&keys, Role::Dim), Look::of(Role::Border));
     if inner.width < 6 || inner.height < 2 {

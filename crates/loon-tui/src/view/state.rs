@@ -3,6 +3,7 @@
 use super::canvas::Canvas;
 use crate::line::{Line, Look};
 use crate::model::Model;
+use crate::session::count_words;
 use crate::theme::Role;
 use crate::transcript::elapsed;
 
@@ -83,6 +84,11 @@ fn state(model: &Model) -> Line {
 fn items(model: &Model) -> Vec<Line> {
     let session = &model.session;
     let mut items = Vec::new();
+    if model.panel_width() == 0
+        && let Some(progress) = session.progress_words()
+    {
+        items.push(Line::of(&progress, Role::Text));
+    }
     if let Some(name) = &session.model {
         let short = name.split_once('/').map_or(name.as_str(), |(_, model)| model);
         items.push(Line::of(short, Look::of(Role::Text)));
@@ -102,10 +108,8 @@ fn items(model: &Model) -> Vec<Line> {
         let about = if meter.estimated { "~" } else { "" };
         items.push(Line::of(&format!("{about}{rate} t/s"), Role::Dim));
     }
-    let usd = session.cost.usd.amount();
-    if !usd.is_zero() {
-        let more = if session.cost.unpriced > 0 { "+?" } else { "" };
-        items.push(Line::of(&format!("${}{more}", money(&usd.to_string())), Role::Dim));
+    if let Some(money) = session.money_words() {
+        items.push(Line::of(&money, Role::Dim));
     }
     items
 }
@@ -113,30 +117,13 @@ fn items(model: &Model) -> Vec<Line> {
 fn context_words(tokens: u64, capacity: Option<u64>) -> String {
     match capacity.filter(|capacity| *capacity > 0) {
         Some(capacity) => format!("context ~{} %", tokens * 100 / capacity),
-        None if tokens < 1000 => format!("context ~{tokens} tokens"),
-        None => format!("context ~{}.{}k tokens", tokens / 1000, tokens % 1000 / 100),
+        None => format!("context ~{} tokens", count_words(tokens)),
     }
-}
-
-/// Dollars with two digits behind the point, or the first two that say something.
-fn money(exact: &str) -> String {
-    let Some((whole, part)) = exact.split_once('.') else { return format!("{exact}.00") };
-    let leading = part.len() - part.trim_start_matches('0').len();
-    let digits = if whole == "0" { (leading + 2).max(2) } else { 2 };
-    format!("{whole}.{:0<2}", part.get(..digits.min(part.len())).unwrap_or(part))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_amounts_keep_the_digits_that_say_something() {
-        assert_eq!(money("0.1134"), "0.11");
-        assert_eq!(money("0.000412"), "0.00041");
-        assert_eq!(money("12"), "12.00");
-        assert_eq!(money("3.5"), "3.50");
-    }
 
     #[test]
     fn context_is_always_an_estimate() {

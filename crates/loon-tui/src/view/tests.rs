@@ -4,12 +4,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use loon_api::event::{
-    ApprovalRequested, DeltaKind, ItemCompleted, ItemDelta, ItemStarted, MeterUpdated,
-    PromptQueued, SessionOpened, SessionState, TurnStarted,
+    ApprovalRequested, DeltaKind, EffectFinished, EffectStatus, ItemCompleted, ItemDelta,
+    ItemStarted, MeterUpdated, PromptQueued, RecordChanged, RewindPreviewed, SessionOpened,
+    SessionState, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, CallId, Cost, Envelope, ExecutionId, FileChange, Item,
-    ItemBody, ItemId, Mode, PermissionRule, ToolCallItem, ToolCallStatus, ToolResult, Usage,
+    AgentEvent, Approval, ApprovalId, At, CallId, ChecklistStep, Cost, EffectKey, Envelope,
+    ExecutionId, FileChange, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Task,
+    ToolCallItem, ToolCallStatus, ToolResult, Usage, WorkStatus,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -156,6 +158,70 @@ impl Screen {
         self.tell(ApprovalRequested { approval });
     }
 
+    fn change(&mut self, change: RecordChange) {
+        self.tell(RecordChanged { change });
+    }
+
+    /// A goal, five steps, three tasks, three notes and a price.
+    fn write_down(&mut self) {
+        let goal = "every page shows, the empty one too".to_owned();
+        self.change(RecordChange::Goal { goal: Some(goal) });
+        let step = |step: &str, status| ChecklistStep { step: step.to_owned(), status };
+        let steps = vec![
+            step("read pager.rs", WorkStatus::Completed),
+            step("reproduce the lost page", WorkStatus::Completed),
+            step("change the bound and keep the signature of last()", WorkStatus::InProgress),
+            step("add a test", WorkStatus::Pending),
+            step("run the suite", WorkStatus::Pending),
+        ];
+        self.change(RecordChange::Checklist { steps });
+        for (id, title, blocked_by) in [
+            (1, "fix the pager", vec![]),
+            (2, "fix the footer", vec![]),
+            (3, "write the release notes", vec![1, 2]),
+        ] {
+            let status = if id == 1 { WorkStatus::InProgress } else { WorkStatus::Pending };
+            let (title, description) = (title.to_owned(), String::new());
+            self.change(RecordChange::Task {
+                task: Task { id, title, description, status, blocked_by },
+            });
+        }
+        for text in [
+            "old",
+            "the suite needs --locked",
+            "len counts from one, end is exclusive: both are documented in the module",
+        ] {
+            self.change(RecordChange::Note { text: text.to_owned() });
+        }
+        self.spend();
+        self.model.hint = None;
+    }
+
+    fn spend(&mut self) {
+        let usd = serde_json::from_str("\"0.1134\"").unwrap();
+        self.tell(EffectFinished {
+            key: EffectKey::model(1, 0),
+            status: EffectStatus::Completed,
+            error: None,
+            ms: 900,
+            usage: Usage {
+                input_tokens: Some(38_120),
+                output_tokens: Some(3_044),
+                ..Usage::default()
+            },
+            cost: Cost { usd, unpriced: 0 },
+            output: None,
+        });
+    }
+
+    /// Asks how far to go back to the first message.
+    fn go_back(&mut self, detail: &str) {
+        let to = ItemId::user(1, 0);
+        let (rewind, _) = crate::rewind::Rewind::ask(to.clone(), "fix the off-by-one\nand more");
+        self.model.rewind = Some(rewind);
+        self.tell(RewindPreviewed { to, detail: Some(detail.to_owned()) });
+    }
+
     /// Draws and gives what the terminal shows, row by row, the cursor as `▏`.
     fn shown(&mut self) -> String {
         self.model.prepare();
@@ -282,6 +348,187 @@ fn the_palette_at_100x30() {
 }
 
 #[test]
+fn the_panel_at_110x30() {
+    let mut screen = Screen::new(110, 30);
+    screen.work();
+    screen.write_down();
+    insta::assert_snapshot!(screen.shown());
+}
+
+#[test]
+fn the_panel_at_160x45() {
+    let mut screen = Screen::new(160, 45);
+    screen.work();
+    screen.write_down();
+    insta::assert_snapshot!(screen.shown());
+}
+
+#[test]
+fn the_panel_at_250x80_stands_at_the_right() {
+    let mut screen = Screen::new(250, 80);
+    screen.work();
+    screen.write_down();
+    let shown = screen.shown();
+    let first: Vec<char> = shown.lines().next().unwrap().chars().collect();
+    assert_eq!(first[204], '│');
+    assert_eq!(first[206..].iter().collect::<String>(), "Goal");
+    assert!(shown.contains("◐ change the bound and keep the signature"));
+}
+
+#[test]
+fn the_panel_at_120x30_in_ascii_without_colour() {
+    let mut screen = Screen::with(120, 30, false, true);
+    screen.work();
+    screen.write_down();
+    let shown = screen.shown();
+    assert!(shown.is_ascii());
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn the_panel_cuts_wide_characters_and_shows_what_a_terminal_would_obey() {
+    let mut screen = Screen::new(110, 24);
+    screen.work();
+    let step = |step: &str, status| ChecklistStep { step: step.to_owned(), status };
+    let steps = vec![
+        step(&"你好世界".repeat(40), WorkStatus::Completed),
+        step(&"修复分页器👩‍👩‍👧的边界".repeat(9), WorkStatus::InProgress),
+        step("\u{202e}evil\x1b[2J\r\nsecond line", WorkStatus::Pending),
+        step("", WorkStatus::Pending),
+    ];
+    screen.change(RecordChange::Checklist { steps });
+    screen.change(RecordChange::Note { text: "note ".repeat(2_000) });
+    screen.change(RecordChange::Note { text: "长".repeat(9_000) });
+    let shown = screen.shown();
+    for y in 0..18 {
+        let cell = screen.terminal.screen().cell(y, 80).unwrap();
+        assert_eq!(cell.contents(), "│", "row {y}");
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn a_long_plan_shows_the_step_in_progress() {
+    let mut screen = Screen::new(110, 24);
+    screen.work();
+    let steps = (0..60).map(|at| ChecklistStep {
+        step: format!("step {at}"),
+        status: match at {
+            0..40 => WorkStatus::Completed,
+            40 => WorkStatus::InProgress,
+            _ => WorkStatus::Pending,
+        },
+    });
+    screen.change(RecordChange::Checklist { steps: steps.collect() });
+    insta::assert_snapshot!(screen.shown());
+}
+
+#[test]
+fn narrow_screens_say_how_far_the_plan_is_and_list_it() {
+    for (columns, rows) in [(30, 10), (80, 24)] {
+        let mut screen = Screen::new(columns, rows);
+        screen.work();
+        screen.write_down();
+        let state = screen.shown().lines().last().unwrap().to_owned();
+        assert!(state.contains("plan 2/5"), "{state}");
+        let popup = crate::popup::record::open(&screen.model.session, screen.model.glyphs);
+        screen.model.layers.push(popup);
+        insta::assert_snapshot!(format!("the_record_at_{columns}x{rows}"), screen.shown());
+    }
+}
+
+#[test]
+fn going_back_asks_about_files() {
+    let detail = format!(
+        "src/old.rs: changed by hand since, stays as it is\n--- a/src/pager.rs\n+++ b/src/pager.rs\n{DIFF}--- a/src/new.rs\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-//! New.\n-fn new() {{}}\n"
+    );
+    for (columns, rows) in [(100, 30), (30, 10)] {
+        let mut screen = Screen::new(columns, rows);
+        screen.work();
+        screen.go_back(&detail);
+        insta::assert_snapshot!(format!("going_back_at_{columns}x{rows}"), screen.shown());
+        screen.model.rewind.as_mut().unwrap().scroll(1_000);
+        assert!(screen.shown().contains("by hand"));
+    }
+}
+
+#[test]
+fn calls_that_keep_the_books_stay_in_the_background() {
+    let mut screen = Screen::new(80, 24);
+    let step = |step: &str, status| ChecklistStep { step: step.to_owned(), status };
+    let checklist = RecordChange::Checklist {
+        steps: vec![
+            step("read pager.rs", WorkStatus::Completed),
+            step("change the bound", WorkStatus::InProgress),
+        ],
+    };
+    let note = RecordChange::Note { text: "the suite needs --locked".to_owned() };
+    for (index, tool, change) in [(0, "todo_write", checklist), (1, "note", note)] {
+        let body = ItemBody::ToolCall(ToolCallItem {
+            status: ToolCallStatus::Done,
+            record: vec![change],
+            result: Some(ToolResult::ok("written down")),
+            ..ToolCallItem::waiting(CallId::of(1, 0, index), tool, serde_json::Value::Null)
+        });
+        screen.item(ItemId::call(1, 0, index), body);
+    }
+    let undone = ItemBody::ToolCall(ToolCallItem {
+        status: ToolCallStatus::Done,
+        by_user: true,
+        title: "src/pager.rs".to_owned(),
+        summary: "1 file".to_owned(),
+        result: Some(ToolResult::ok("taken back")),
+        ..ToolCallItem::waiting(CallId::of(1, 1, 0), "undo", serde_json::Value::Null)
+    });
+    screen.item(ItemId::user_call(1, 0), undone);
+    screen.call(3, "process_poll", "dev server", ToolCallStatus::Running, "", "");
+    screen.call(4, "web_fetch", "https://docs.rs/pager", ToolCallStatus::Done, "200, 14 KB", "");
+    screen.shown();
+    screen.model.transcript.toggle_row(0);
+    insta::assert_snapshot!(screen.shown());
+}
+
+/// Streams 200 short paragraphs beside what `prepare` puts into the panel. Gives the screen, and
+/// how many bytes were written for one of them.
+fn stream_beside(prepare: impl Fn(&mut Screen)) -> (String, usize) {
+    let words = ["page", "suite", "end", "exclusive", "counts", "from", "one", "signature"];
+    let word = |line: usize, at: usize| words[(line * 3 + at * (1 + line % 5)) % words.len()];
+    let lines: Vec<String> = (0..200)
+        .map(|line| (0..12).map(|at| word(line, at)).collect::<Vec<_>>().join(" ") + "\n\n")
+        .collect();
+    let begin = || {
+        let mut screen = Screen::new(120, 30);
+        prepare(&mut screen);
+        let body = ItemBody::AssistantMessage { text: String::new(), incomplete: false };
+        screen.tell(ItemStarted { item: Item { id: ItemId::text(1, 0, 0), turn: 1, body } });
+        screen
+    };
+    let more = |text: String| ItemDelta { item: ItemId::text(1, 0, 0), of: DeltaKind::Text, text };
+    let mut screen = begin();
+    let mut written = 0;
+    for line in &lines {
+        screen.tell(more(line.clone()));
+        screen.shown();
+        written += screen.bytes;
+    }
+    let mut whole = begin();
+    whole.tell(more(lines.concat()));
+    let shown = screen.shown();
+    assert_eq!(shown, whole.shown());
+    (shown, written / lines.len())
+}
+
+#[test]
+fn streaming_beside_the_panel_leaves_it_as_it_is() {
+    let (_, alone) = stream_beside(|_| {});
+    let (_, beside_little) = stream_beside(Screen::spend);
+    let (shown, beside_much) = stream_beside(Screen::write_down);
+    assert!(shown.contains("◐ change the bound"));
+    assert!(alone < beside_little && beside_little < alone * 3, "{alone}, {beside_little}");
+    assert!(beside_much < 1_200, "{beside_much}");
+}
+
+#[test]
 fn streaming_moves_rows_instead_of_writing_them() {
     let mut screen = Screen::new(100, 30);
     screen.tell(TurnStarted {
@@ -343,9 +590,12 @@ fn another_size_draws_everything_anew() {
 
 #[test]
 fn the_smallest_screens_do_not_fail() {
-    for (columns, rows) in [(1, 1), (2, 2), (4, 3), (8, 4), (12, 5), (20, 6)] {
+    for (columns, rows) in [(1, 1), (2, 2), (4, 3), (8, 4), (12, 5), (20, 6), (110, 3), (120, 8)] {
         let mut screen = Screen::new(columns, rows);
         screen.work();
+        screen.write_down();
+        screen.shown();
+        screen.go_back(DIFF);
         screen.shown();
         screen.ask();
         screen.shown();
