@@ -47,8 +47,7 @@ impl NativeTool for ProcessPoll {
     type Args = Args;
 
     const NAME: &'static str = "process_poll";
-    const DESCRIPTION: &'static str =
-        "New output and state of a process. Waits until there is output or it ends: no sleep needed.";
+    const DESCRIPTION: &'static str = "New output and state of a process. Waits until there is output or it ends: no sleep needed.";
     const CLASS: ToolClass = ToolClass::Session;
 
     fn title(&self, args: &Args) -> String {

@@ -39,7 +39,6 @@ impl ProcessStart {
 pub struct Args {
     command: String,
     cwd: Option<String>,
-    /// Give it a terminal.
     #[serde(default)]
     pty: bool,
     name: Option<String>,
@@ -50,7 +49,7 @@ impl NativeTool for ProcessStart {
 
     const NAME: &'static str = "process_start";
     const DESCRIPTION: &'static str =
-        "Start a bash command that keeps running: server, watcher, long build, REPL. Gives its id.";
+        "Start a bash command that keeps running (server, watcher, long build, REPL).";
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {

@@ -35,9 +35,8 @@ pub struct Args {
     /// \u0003 is ctrl-c on a pty.
     #[serde(default)]
     input: String,
-    /// Press enter after it, default true.
+    /// Default true.
     newline: Option<bool>,
-    /// End the input after it.
     #[serde(default)]
     eof: bool,
 }
@@ -62,8 +61,7 @@ impl NativeTool for ProcessWrite {
     type Args = Args;
 
     const NAME: &'static str = "process_write";
-    const DESCRIPTION: &'static str =
-        "Write to the input of a process; shows what it answers within a second.";
+    const DESCRIPTION: &'static str = "Write to the input of a process; shows what it answers.";
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {
@@ -79,6 +77,12 @@ impl NativeTool for ProcessWrite {
         // A shell that reads it may have gone elsewhere: only its text can be judged.
         let line = text::visible(&args.input).into_owned();
         Ok(vec![Subject::Command { line, cwd: entry.cwd().to_owned() }])
+    }
+
+    fn preview(&self, args: &Args) -> Option<String> {
+        let entry = self.processes.find(&args.id).ok()?;
+        let end = if args.eof { "\n(end of input)" } else { "" };
+        Some(format!("to {}:\n{}{end}", entry.line(), text::visible(&args.input)))
     }
 
     fn timeout(&self, _: &Args) -> Option<Duration> {
