@@ -125,7 +125,10 @@ impl Group {
             self.session.signal(Signal::SIGKILL);
             let deadline = Instant::now() + KILL_WAIT;
             let _ = timeout(KILL_WAIT, self.wait()).await;
-            self.gone_by(deadline).await;
+            while !self.gone_by(Instant::now() + LOOK.1).await && Instant::now() < deadline {
+                // One that was just being started may have been missed.
+                self.session.signal(Signal::SIGKILL);
+            }
         }
         let survivors = self.session.alive().len();
         if survivors == 0 && self.status.is_some() {

@@ -17,6 +17,10 @@ use uuid::Uuid;
 /// The variable that marks what a run started. Runs within runs add theirs to it.
 const NAME: &str = "LOON_SPAWN";
 
+/// So many new processes are looked at one by one instead of reading the whole process table.
+#[cfg(target_os = "linux")]
+const FEW: i32 = 200;
+
 /// Marks the processes of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(String);
@@ -76,10 +80,9 @@ impl Session {
         self.over.load(Ordering::Acquire)
     }
 
-    /// True if no process is there at all. One or two system calls as a rule.
+    /// True if no process is there at all. A few system calls as a rule.
     pub(crate) fn is_gone(&self) -> bool {
-        killpg(self.id, None) == Err(Errno::ESRCH)
-            && (self.was_newest_process() || self.alive().is_empty())
+        killpg(self.id, None) == Err(Errno::ESRCH) && self.left_nobody()
     }
 
     /// Kills at once what is left.
@@ -100,12 +103,17 @@ impl Session {
         }
     }
 
-    /// True if no process was started anywhere since the leader was, so that it had no children.
+    /// True if nobody lives on outside the leader's group. After a short run only the few processes
+    /// that were started since need a look, as ids are given out in order.
     #[cfg(target_os = "linux")]
-    fn was_newest_process(&self) -> bool {
-        let newest = std::fs::read_to_string("/proc/loadavg").ok();
-        let newest = newest.and_then(|line| line.split_ascii_whitespace().last()?.parse().ok());
-        newest == Some(self.id.as_raw())
+    fn left_nobody(&self) -> bool {
+        let leader = self.id.as_raw();
+        match newest_process() {
+            Some(newest) if (0..=FEW).contains(&(newest - leader)) => {
+                (leader + 1..=newest).all(|pid| self.member(pid).is_none())
+            }
+            _ => self.alive().is_empty(),
+        }
     }
 
     /// Live members, from the process table.
@@ -117,19 +125,23 @@ impl Session {
         entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter_map(|pid: i32| {
-                let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-                let (group, session) = live_group_and_session(&stat)?;
-                let is_member = session == self.id.as_raw()
-                    || std::fs::read(format!("/proc/{pid}/environ"))
-                        .is_ok_and(|environment| self.mark.is_in(&environment));
-                is_member.then(|| Member { pid: Pid::from_raw(pid), group: Pid::from_raw(group) })
-            })
+            .filter_map(|pid| self.member(pid))
             .collect()
     }
 
+    /// The process with this id, if it is alive and belongs to the session.
+    #[cfg(target_os = "linux")]
+    fn member(&self, pid: i32) -> Option<Member> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let (group, session) = live_group_and_session(&stat)?;
+        let is_member = session == self.id.as_raw()
+            || std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| self.mark.is_in(&environment));
+        is_member.then(|| Member { pid: Pid::from_raw(pid), group: Pid::from_raw(group) })
+    }
+
     #[cfg(not(target_os = "linux"))]
-    fn was_newest_process(&self) -> bool {
+    fn left_nobody(&self) -> bool {
         true
     }
 
@@ -147,6 +159,13 @@ impl Session {
 pub(crate) struct Member {
     pid: Pid,
     group: Pid,
+}
+
+/// The id that was given out last.
+#[cfg(target_os = "linux")]
+fn newest_process() -> Option<i32> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_ascii_whitespace().last()?.parse().ok()
 }
 
 /// Group and session of a line of `/proc/PID/stat`, unless the process has ended. The name in
