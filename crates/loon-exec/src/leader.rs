@@ -33,8 +33,16 @@ pub(crate) struct Leader<'a> {
     pub(crate) env: &'a [CString],
     /// Folder it runs in.
     pub(crate) cwd: &'a CStr,
-    /// Its standard input, output and error.
-    pub(crate) stdio: [BorrowedFd<'a>; 3],
+    /// What it reads from and writes to.
+    pub(crate) stdio: Stdio<'a>,
+}
+
+/// What a leader reads from and writes to.
+pub(crate) enum Stdio<'a> {
+    /// Standard input, output and error.
+    Descriptors([BorrowedFd<'a>; 3]),
+    /// The terminal with this path, which becomes the terminal of its session.
+    Terminal(&'a CStr),
 }
 
 impl Leader<'_> {
@@ -42,8 +50,19 @@ impl Leader<'_> {
     pub(crate) fn spawn(&self) -> io::Result<Pid> {
         let attributes = Attributes::new()?;
         let mut actions = Actions::new()?;
-        for (target, fd) in (0..).zip(&self.stdio) {
-            actions.place(*fd, target)?;
+        match &self.stdio {
+            Stdio::Descriptors(descriptors) => {
+                for (target, fd) in (0..).zip(descriptors) {
+                    actions.place(fd.as_raw_fd(), target)?;
+                }
+            }
+            Stdio::Terminal(path) => {
+                // The child leads its session already when it opens this first terminal, which
+                // makes it the session's own.
+                actions.open(path, libc::STDIN_FILENO)?;
+                actions.place(libc::STDIN_FILENO, libc::STDOUT_FILENO)?;
+                actions.place(libc::STDIN_FILENO, libc::STDERR_FILENO)?;
+            }
         }
         actions.enter(self.cwd)?;
         let Some(program) = self.argv.first() else {
@@ -138,10 +157,21 @@ impl Actions {
         Ok(Self(unsafe { raw.assume_init() }))
     }
 
-    fn place(&mut self, fd: BorrowedFd<'_>, target: c_int) -> io::Result<()> {
-        // SAFETY: the actions are initialized; the descriptor is open for as long as it is borrowed.
+    fn place(&mut self, fd: RawFd, target: c_int) -> io::Result<()> {
+        // SAFETY: the actions are initialized; a descriptor that is not open fails in the child.
+        check(unsafe { libc::posix_spawn_file_actions_adddup2(&raw mut self.0, fd, target) })
+    }
+
+    fn open(&mut self, path: &CStr, target: c_int) -> io::Result<()> {
+        // SAFETY: the actions are initialized; the path is a C string, of which the call keeps a copy.
         check(unsafe {
-            libc::posix_spawn_file_actions_adddup2(&raw mut self.0, fd.as_raw_fd(), target)
+            libc::posix_spawn_file_actions_addopen(
+                &raw mut self.0,
+                target,
+                path.as_ptr(),
+                libc::O_RDWR,
+                0,
+            )
         })
     }
 

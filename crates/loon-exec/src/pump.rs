@@ -27,9 +27,8 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(reader: OwnedFd, keep: Keep) -> io::Result<Self> {
-        let pipe = Receiver::from_owned_fd(reader)?;
-        Ok(Self { pipe, kept: HeadTail::new(keep), chunk: vec![0; CHUNK], closed: false })
+    fn new(pipe: Receiver, keep: Keep) -> Self {
+        Self { pipe, kept: HeadTail::new(keep), chunk: vec![0; CHUNK], closed: false }
     }
 
     /// Waits for one piece of output. Safe to drop at the wait: nothing is taken before it.
@@ -101,17 +100,17 @@ pub(crate) struct Pump {
 impl Pump {
     /// `errors` is absent if the process writes both streams into one pipe.
     pub(crate) fn new(
-        output: OwnedFd,
-        errors: Option<OwnedFd>,
+        output: Receiver,
+        errors: Option<Receiver>,
         keep: Keep,
         listener: Option<Listener>,
-    ) -> io::Result<Self> {
-        Ok(Self {
-            output: Stream::new(output, keep)?,
-            errors: errors.map(|errors| Stream::new(errors, keep)).transpose()?,
+    ) -> Self {
+        Self {
+            output: Stream::new(output, keep),
+            errors: errors.map(|errors| Stream::new(errors, keep)),
             input: None,
             listener,
-        })
+        }
     }
 
     /// Gives the process these bytes and then end of file.

@@ -10,16 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Captured, Keep};
 use crate::group::Group;
-use crate::leader::Leader;
+use crate::leader::{Leader, Stdio};
 use crate::pump::{Listener, Pump};
+use crate::session::Mark;
 
 /// Bytes kept of the beginning and of the end of each stream unless the caller says otherwise.
 const KEEP: Keep = Keep { head: 32 * 1024, tail: 32 * 1024 };
+/// How long a group that was asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_millis(300);
 /// How long children that outlive their leader may take to finish by themselves. A `tee` behind
 /// the leader's last line needs a moment; a server in the background is not waited for.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -229,30 +233,21 @@ impl Spawn {
     pub async fn run(mut self) -> Result<Finished, SpawnError> {
         let (timeout, cancel) = (self.timeout, self.cancel.clone());
         let (mut group, mut pump) = self.start().map_err(|source| self.refusal(source))?;
-        let mut timer = std::pin::pin!(async {
-            match timeout {
-                Some(timeout) => tokio::time::sleep(timeout).await,
-                None => std::future::pending().await,
-            }
-        });
-        let cause = loop {
+        let stop = async {
+            let timer = async {
+                match timeout {
+                    Some(timeout) => tokio::time::sleep(timeout).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => break Cause::Cancelled,
-                () = &mut timer => break Cause::TimedOut,
-                _ = group.wait() => break Cause::Ended,
-                () = pump.run(), if !pump.is_finished() => {}
+                () = cancel.cancelled() => Cause::Cancelled,
+                () = timer => Cause::TimedOut,
             }
         };
-        let (leftovers_ended, survivors) = match cause {
-            Cause::Ended => end_leftovers(&mut group, &mut pump).await,
-            Cause::TimedOut | Cause::Cancelled => (0, end(&mut group, &mut pump).await),
-        };
-        pump.drain();
+        let exit = see_to_end(&mut group, &mut pump, stop, GRACE).await;
         let (output, errors) = pump.finish();
-        let status = group.look().unwrap_or_default();
-        let exit =
-            Exit { code: status.code, signal: status.signal, cause, leftovers_ended, survivors };
         Ok(Finished { output, errors, exit })
     }
 
@@ -265,7 +260,9 @@ impl Spawn {
             // One pipe for both is what keeps their order.
             (None, OwnedFd::from(writer.try_clone()?))
         };
-        let mut pump = Pump::new(output.into(), errors, self.keep, self.listener.take())?;
+        let output = Receiver::from_owned_fd(output.into())?;
+        let errors = errors.map(Receiver::from_owned_fd).transpose()?;
+        let mut pump = Pump::new(output, errors, self.keep, self.listener.take());
         let input = match self.input.take() {
             Some(bytes) => {
                 let (input, writer) = io::pipe()?;
@@ -274,13 +271,20 @@ impl Spawn {
             }
             None => OwnedFd::from(File::open("/dev/null")?),
         };
-        let group = Group::start(&Leader {
+        let stdio = [input.as_fd(), writer.as_fd(), errors_writer.as_fd()];
+        Ok((self.lead(Stdio::Descriptors(stdio))?, pump))
+    }
+
+    /// Starts the leader.
+    pub(crate) fn lead(&self, stdio: Stdio<'_>) -> io::Result<Group> {
+        let mark = Mark::new();
+        let leader = Leader {
             argv: &self.argv()?,
-            env: &self.environment()?,
+            env: &self.environment(&mark)?,
             cwd: &CString::new(self.cwd.as_os_str().as_bytes())?,
-            stdio: [input.as_fd(), writer.as_fd(), errors_writer.as_fd()],
-        })?;
-        Ok((group, pump))
+            stdio,
+        };
+        Group::start(&leader, mark)
     }
 
     fn argv(&self) -> io::Result<Vec<CString>> {
@@ -289,7 +293,7 @@ impl Spawn {
     }
 
     /// Our environment with the changes to it.
-    fn environment(&self) -> io::Result<Vec<CString>> {
+    fn environment(&self, mark: &Mark) -> io::Result<Vec<CString>> {
         let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         for (name, value) in &self.env {
             match value {
@@ -297,6 +301,7 @@ impl Spawn {
                 None => variables.remove(name),
             };
         }
+        variables.extend([mark.variable()]);
         let pairs = variables.iter();
         pairs
             .map(|(name, value)| {
@@ -305,7 +310,8 @@ impl Spawn {
             .collect()
     }
 
-    fn refusal(&self, source: io::Error) -> SpawnError {
+    /// Why it could not be started.
+    pub(crate) fn refusal(&self, source: io::Error) -> SpawnError {
         let (program, cwd) = (self.program.clone(), self.cwd.clone());
         match source.kind() {
             _ if !cwd.is_dir() => SpawnError::NoFolder { program, cwd },
@@ -315,28 +321,54 @@ impl Spawn {
     }
 }
 
-/// After the leader's own end: takes the last output, gives stragglers a moment, ends the rest.
-async fn end_leftovers(group: &mut Group, pump: &mut Pump) -> (usize, usize) {
+/// Moves a group's bytes until its leader has ended or `stop` says to end it, then ends what is
+/// left of it, and takes its last output.
+pub(crate) async fn see_to_end(
+    group: &mut Group,
+    pump: &mut Pump,
+    stop: impl Future<Output = Cause>,
+    grace: Duration,
+) -> Exit {
+    let mut stop = std::pin::pin!(stop);
+    let cause = loop {
+        tokio::select! {
+            biased;
+            cause = &mut stop => break cause,
+            _ = group.wait() => break Cause::Ended,
+            () = pump.run(), if !pump.is_finished() => {}
+        }
+    };
+    let (leftovers_ended, survivors) = match cause {
+        Cause::Ended => end_leftovers(group, pump, grace).await,
+        Cause::TimedOut | Cause::Cancelled => (0, end(group, pump, grace).await),
+    };
     pump.drain();
-    if pump.is_closed() && group.is_gone() {
-        group.settle();
+    let status = group.look().unwrap_or_default();
+    Exit { code: status.code, signal: status.signal, cause, leftovers_ended, survivors }
+}
+
+/// After the leader's own end: takes the last output, gives stragglers a moment, ends the rest.
+async fn end_leftovers(group: &mut Group, pump: &mut Pump, grace: Duration) -> (usize, usize) {
+    pump.drain();
+    if pump.is_closed() && group.session().is_gone() {
+        group.session().settle();
         return (0, 0);
     }
     // Ends early when the last holder of the pipe lets go of it.
     let deadline = Instant::now() + SETTLE;
     let _ = tokio::time::timeout_at(deadline, pump.run()).await;
     if group.gone_by(deadline).await {
-        group.settle();
+        group.session().settle();
         return (0, 0);
     }
-    let found = group.alive();
-    let survivors = end(group, pump).await;
+    let found = group.session().alive().len();
+    let survivors = end(group, pump, grace).await;
     (found.saturating_sub(survivors), survivors)
 }
 
 /// Ends the session while its output is still taken, so that nobody hangs on a full pipe.
-async fn end(group: &mut Group, pump: &mut Pump) -> usize {
-    let mut ending = std::pin::pin!(group.end());
+async fn end(group: &mut Group, pump: &mut Pump, grace: Duration) -> usize {
+    let mut ending = std::pin::pin!(group.end(grace));
     loop {
         tokio::select! {
             biased;

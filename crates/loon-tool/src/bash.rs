@@ -9,10 +9,10 @@ use std::time::Duration;
 use loon_api::{Subject, ToolClass};
 use loon_exec::{Cause, Exit, Finished, SpawnError, Spawner};
 use loon_kernel::{EffectContext, NativeTool, Progress, ToolOutput};
-use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::status::{status, tell_leftovers};
 use crate::text;
 use crate::workspace::Workspace;
 use live::LiveOutput;
@@ -66,12 +66,7 @@ impl NativeTool for Bash {
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {
-        let command = args.command.trim();
-        let first = command.lines().next().unwrap_or_default();
-        let mut title: String = text::visible_line(first).chars().take(TITLE).collect();
-        if title.chars().count() < command.chars().count() {
-            title.push('…');
-        }
+        let mut title = headline(&args.command);
         if let Some(description) = &args.description {
             let words: String = text::visible_line(description).chars().take(TITLE).collect();
             let _ = write!(title, " ({words})");
@@ -80,15 +75,7 @@ impl NativeTool for Bash {
     }
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
-        if args.command.trim().is_empty() {
-            return Err("command is empty: give the shell line to run.".to_owned());
-        }
-        if args.command.contains('\0') {
-            return Err(
-                "command holds a NUL character, which no shell line can: write \\0 inside printf."
-                    .to_owned(),
-            );
-        }
+        check_line(&args.command)?;
         Ok(vec![Subject::Command {
             line: args.command.clone(),
             cwd: self.workspace.root().to_owned(),
@@ -126,6 +113,31 @@ impl NativeTool for Bash {
     }
 }
 
+/// The beginning of a command, one safe line.
+pub(crate) fn headline(command: &str) -> String {
+    let command = command.trim();
+    let first = command.lines().next().unwrap_or_default();
+    let mut headline: String = text::visible_line(first).chars().take(TITLE).collect();
+    if headline.chars().count() < command.chars().count() {
+        headline.push('…');
+    }
+    headline
+}
+
+/// The error is what the model reads about a line that no shell can run.
+pub(crate) fn check_line(command: &str) -> Result<(), String> {
+    if command.trim().is_empty() {
+        return Err("command is empty: give the shell line to run.".to_owned());
+    }
+    if command.contains('\0') {
+        return Err(
+            "command holds a NUL character, which no shell line can: write \\0 inside printf."
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
 fn refusal(error: &SpawnError) -> ToolOutput {
     ToolOutput::error(match error {
         SpawnError::NoFolder { cwd, .. } => format!(
@@ -144,14 +156,7 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
     let exit = finished.exit;
     let end = end(exit, timeout);
     let _ = write!(text, "[{end}]");
-    if exit.leftovers_ended > 0 {
-        let processes = text::count(exit.leftovers_ended, "background process");
-        let _ = write!(text, "\n[{processes} still ran and had to be ended]");
-    }
-    if exit.survivors > 0 {
-        let processes = text::count(exit.survivors, "process");
-        let _ = write!(text, "\n[{processes} could not be ended and may still run]");
-    }
+    tell_leftovers(exit, "process_start keeps one running", &mut text);
     let mut output = match exit.cause {
         Cause::Ended => ToolOutput::ok(text, end),
         Cause::TimedOut | Cause::Cancelled => {
@@ -163,17 +168,10 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
 }
 
 fn end(exit: Exit, timeout: Duration) -> String {
-    match (exit.cause, exit.code, exit.signal) {
-        (Cause::TimedOut, ..) => {
-            format!("timed out after {} s and was ended", timeout.as_secs_f64())
-        }
-        (Cause::Cancelled, ..) => "cancelled and ended".to_owned(),
-        (Cause::Ended, Some(code), _) => format!("exit {code}"),
-        (Cause::Ended, None, Some(signal)) => match Signal::try_from(signal) {
-            Ok(named) => format!("killed by {}", named.as_str()),
-            Err(_) => format!("killed by signal {signal}"),
-        },
-        (Cause::Ended, None, None) => "ended without a status".to_owned(),
+    match exit.cause {
+        Cause::TimedOut => format!("timed out after {} s and was ended", timeout.as_secs_f64()),
+        Cause::Cancelled => "cancelled and ended".to_owned(),
+        Cause::Ended => status(exit),
     }
 }
 

@@ -6,7 +6,7 @@ use loon_api::WorkingRecord;
 use loon_exec::Spawner;
 use tokio::sync::watch;
 
-use crate::Workspace;
+use crate::{Processes, Workspace};
 
 /// What the native tools of one execution share.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Environment {
     pub workspace: Arc<Workspace>,
     /// Starts their processes.
     pub spawner: Spawner,
+    /// Those of their processes that go on between calls.
+    pub processes: Arc<Processes>,
     /// The working record as it stands before a call.
     pub record: watch::Receiver<Arc<WorkingRecord>>,
 }

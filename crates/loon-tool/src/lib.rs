@@ -17,9 +17,16 @@ pub mod grep;
 pub mod list_directory;
 mod nearby;
 mod open;
+pub mod process_list;
+pub mod process_poll;
+pub mod process_start;
+pub mod process_stop;
+pub mod process_write;
+pub mod processes;
 pub mod read;
 pub mod read_many;
 mod snapshot;
+mod status;
 pub mod text;
 pub mod tree;
 mod walk;
@@ -28,6 +35,7 @@ mod write;
 pub mod write_path;
 
 pub use environment::Environment;
+pub use processes::Processes;
 pub use workspace::Workspace;
 
 use std::sync::Arc;
@@ -36,7 +44,7 @@ use loon_kernel::{Tool, native_tool};
 
 /// The native tools of one execution, in the stable order in which models are told of them.
 pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
-    let Environment { workspace, spawner, .. } = environment;
+    let Environment { workspace, spawner, processes, .. } = environment;
     vec![
         native_tool(bash::Bash::new(workspace, spawner)),
         native_tool(read::Read::new(workspace)),
@@ -49,5 +57,10 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(edit::Edit::new(workspace)),
         native_tool(write::Write::new(workspace)),
         native_tool(apply_patch::ApplyPatch::new(workspace)),
+        native_tool(process_start::ProcessStart::new(workspace, spawner, processes)),
+        native_tool(process_poll::ProcessPoll::new(processes)),
+        native_tool(process_write::ProcessWrite::new(processes)),
+        native_tool(process_stop::ProcessStop::new(processes)),
+        native_tool(process_list::ProcessList::new(processes)),
     ]
 }

@@ -26,6 +26,7 @@ pub(super) fn factory(
         let reads = session.past.reads.iter();
         workspace.remember_reads(reads.map(|(path, hash)| (path.as_str(), hash.as_str())));
         let record = session.record.clone();
-        Ok(native_tools(&Environment { workspace, spawner: spawner.clone(), record }))
+        let (spawner, processes) = (spawner.clone(), Arc::default());
+        Ok(native_tools(&Environment { workspace, spawner, processes, record }))
     })
 }

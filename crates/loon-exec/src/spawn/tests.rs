@@ -145,6 +145,22 @@ async fn jobs_in_groups_of_their_own_are_found() {
 }
 
 #[tokio::test]
+async fn who_begins_a_session_of_its_own_is_found() {
+    for line in [
+        "setsid sleep 31.4155 & echo x",
+        "setsid bash -c 'sleep 31.4155 & sleep 31.4155' & echo x",
+        // Nothing of it holds the pipe, so that the run could seem to be over.
+        "(setsid sleep 31.4155 > /dev/null 2>&1 &); while ! pgrep -f '^sleep 31.4155'; do :; done",
+    ] {
+        let finished = bash(line).run().await.unwrap();
+        assert_eq!(finished.exit.code, Some(0));
+        assert!(finished.exit.leftovers_ended >= 1, "{line}");
+        assert_eq!(finished.exit.survivors, 0);
+        assert_gone("31.4155");
+    }
+}
+
+#[tokio::test]
 async fn a_straggler_that_ends_by_itself_is_heard() {
     let finished =
         bash("echo one > >(while read line; do echo $line; done); echo two").run().await.unwrap();

@@ -143,7 +143,7 @@ async fn background_processes_are_named() {
     let output = shell.run("sleep 60 & sleep 60 & echo started").await;
     assert_eq!(
         output.result.text,
-        "started\n[exit 0]\n[2 background processes still ran and had to be ended]"
+        "started\n[exit 0]\n[2 background processes still ran and had to be ended; process_start keeps one running]"
     );
 }
 
