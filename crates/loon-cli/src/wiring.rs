@@ -138,7 +138,7 @@ impl Setup {
         let root = self.root.clone();
         let store = Arc::new(self.store());
         Dependencies {
-            tools: tools::factory(self.root.clone(), Arc::clone(&store), self.secret_variables()),
+            tools: tools::factory(Arc::clone(&store), self.secret_variables()),
             store,
             clock: Arc::new(SystemClock),
             pricing: Arc::new(models.prices()),

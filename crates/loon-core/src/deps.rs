@@ -1,6 +1,6 @@
 //! What the session needs from outside, as ports and plain values.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub trait RuleKeeper: Send + Sync {
 pub struct ToolSession<'a> {
     /// The execution.
     pub exec: ExecutionId,
+    /// Absolute folder it works in.
+    pub cwd: &'a Path,
     /// What its calls did before.
     pub past: &'a Past,
     /// The working record as it stands.

@@ -51,10 +51,9 @@ impl AgentProfile {
 
     fn parse(file_name: &str, text: &str) -> Self {
         let found = Definition::parse(text);
-        let one_line = |text: &str| text.chars().map(|ch| if ch.is_control() { ' ' } else { ch });
         Self {
             name: found.text("name").unwrap_or(file_name).to_owned(),
-            description: one_line(found.text("description").unwrap_or_default()).collect(),
+            description: found.text("description").unwrap_or_default().replace(char::is_control, " "),
             model: found.text("model").filter(|model| *model != "inherit").map(str::to_owned),
             max_steps: found
                 .text("maxTurns")

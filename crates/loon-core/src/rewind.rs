@@ -47,7 +47,9 @@ impl Session {
                 return Ok(());
             }
         }
-        let record = self.conversation.record_before(&to).cloned().unwrap_or_default();
+        let mut record = self.conversation.record_before(&to).cloned().unwrap_or_default();
+        // The goal is the user's own, not a part of what is taken back.
+        record.goal.clone_from(&self.conversation.record().goal);
         self.record(None, SessionRewound { to, text, record }).await
     }
 

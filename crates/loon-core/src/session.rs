@@ -114,8 +114,12 @@ impl Session {
             })?;
         let recorder = execution.recorder().clone();
         let (record, watched) = watch::channel(Arc::clone(conversation.record()));
-        let session =
-            ToolSession { exec: recorder.exec(), past: conversation.past(), record: watched };
+        let session = ToolSession {
+            exec: recorder.exec(),
+            cwd: &options.cwd,
+            past: conversation.past(),
+            record: watched,
+        };
         let tools = (deps.tools)(&session)?;
         let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());

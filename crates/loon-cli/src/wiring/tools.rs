@@ -1,6 +1,5 @@
 //! The native tools over the folder of a session.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use loon_api::{ErrorCode, ErrorInfo};
@@ -9,18 +8,17 @@ use loon_exec::Spawner;
 use loon_kernel::FileStore;
 use loon_tool::{Environment, Workspace, native_tools};
 
-/// Makes the tools of each execution over `root`. Their processes do not see the variables named
-/// `secrets`.
+/// Makes the tools of each execution over its folder. Their processes do not see the variables
+/// named `secrets`.
 pub(super) fn factory(
-    root: PathBuf,
     store: Arc<FileStore>,
     secrets: Vec<String>,
 ) -> Arc<ToolFactory> {
     let spawner = Spawner::new(secrets);
     Arc::new(move |session| {
         let snapshots = store.dir(session.exec).join("snapshots");
-        let workspace = Workspace::new(&root, snapshots).map_err(|error| {
-            let message = format!("Cannot work in {}: {error}", root.display());
+        let workspace = Workspace::new(session.cwd, snapshots).map_err(|error| {
+            let message = format!("Cannot work in {}: {error}", session.cwd.display());
             ErrorInfo::new(ErrorCode::Io, message)
         })?;
         let reads = session.past.reads.iter();
