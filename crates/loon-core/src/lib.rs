@@ -16,6 +16,7 @@ mod rewind;
 mod runtime;
 mod session;
 pub mod sessions;
+mod shown_record;
 mod stream;
 mod structured;
 mod turn;
