@@ -73,7 +73,7 @@ fn what_is_written_down_is_shown_and_read_after_a_resume() {
             "2 of 3 done; next: measure again\nthe bound was easy",
         ]
     );
-    let second = case.exec(&["--continue", "--json", "go on"]);
+    let second = case.exec(&["--continue", "go on"]);
     let opened = &second.of_type("session.opened")[0]["session"];
     assert_eq!(opened["record"]["steps"][2], json!({"step": "measure again", "status": "pending"}));
     assert_eq!(opened["record"]["notes"], json!(["the bound is in a.txt"]));

@@ -37,6 +37,9 @@ pub(crate) struct Args {
     id: Option<Id>,
     title: Option<String>,
     description: Option<String>,
+    // Said so that the schema does not offer null.
+    #[serde(default)]
+    #[schemars(with = "Status")]
     status: Option<Status>,
     blocked_by: Option<Vec<Id>>,
 }
@@ -86,8 +89,8 @@ impl NativeTool for Tasks {
     type Args = Args;
 
     const NAME: &'static str = "task";
-    const DESCRIPTION: &'static str = "Keep tasks that depend on each other: one starts only after \
-         all it is blocked_by are completed.";
+    const DESCRIPTION: &'static str =
+        "Keep tasks with dependencies: one starts only when all in its blocked_by are completed.";
     const CLASS: ToolClass = ToolClass::Session;
 
     fn title(&self, args: &Args) -> String {
@@ -109,11 +112,11 @@ impl NativeTool for Tasks {
 
     async fn run(&self, args: Args, _cx: &EffectContext) -> ToolOutput {
         let record = Arc::clone(&self.record.borrow());
-        perform(&record, args).unwrap_or_else(ToolOutput::error)
+        perform(&record, &args).unwrap_or_else(ToolOutput::error)
     }
 }
 
-fn perform(record: &WorkingRecord, args: Args) -> Result<ToolOutput, String> {
+fn perform(record: &WorkingRecord, args: &Args) -> Result<ToolOutput, String> {
     match args.op {
         Op::Create => {
             let task = created(record, args)?;
@@ -124,12 +127,12 @@ fn perform(record: &WorkingRecord, args: Args) -> Result<ToolOutput, String> {
             Ok(changed(record, &format!("Updated {task}"), RecordChange::Task { task }))
         }
         Op::Remove => {
-            let id = named(record, &args)?.id;
+            let id = named(record, args)?.id;
             graph::may_be_removed(&record.tasks, id)?;
             Ok(changed(record, &format!("Removed task {id}"), RecordChange::TaskRemoved { id }))
         }
         Op::Get => {
-            let task = named(record, &args)?;
+            let task = named(record, args)?;
             let text = match task.description.as_str() {
                 "" => task.to_string(),
                 description => format!("{task}\n{description}"),
@@ -147,7 +150,7 @@ fn perform(record: &WorkingRecord, args: Args) -> Result<ToolOutput, String> {
     }
 }
 
-fn created(record: &WorkingRecord, args: Args) -> Result<Task, String> {
+fn created(record: &WorkingRecord, args: &Args) -> Result<Task, String> {
     if record.tasks.len() >= MAX_TASKS {
         return Err(format!("There are {MAX_TASKS} tasks already: remove completed ones first."));
     }
@@ -166,8 +169,8 @@ fn created(record: &WorkingRecord, args: Args) -> Result<Task, String> {
     Ok(task)
 }
 
-fn updated(record: &WorkingRecord, args: Args) -> Result<Task, String> {
-    let mut task = named(record, &args)?.clone();
+fn updated(record: &WorkingRecord, args: &Args) -> Result<Task, String> {
+    let mut task = named(record, args)?.clone();
     let before = task.clone();
     if let Some(title) = &args.title {
         task.title = one_line("The title", title)?;

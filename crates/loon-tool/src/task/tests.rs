@@ -172,6 +172,14 @@ fn ids_of_other_kinds_are_told() {
     assert!(told.contains("1.5 is no id of a task"), "{told}");
 }
 
+#[test]
+fn only_the_operation_is_required_and_nothing_offers_null() {
+    let tool = loon_kernel::native_tool(Tasks::new(&watch::channel(Arc::default()).1));
+    let schema = &tool.spec().parameters;
+    assert_eq!(schema["required"], json!(["op"]));
+    assert!(!schema.to_string().contains("null"), "{schema}");
+}
+
 /// A call of `task` on one of few ids, so that most calls meet others.
 fn calls() -> impl Strategy<Value = Value> {
     let id = || 1..7_u32;

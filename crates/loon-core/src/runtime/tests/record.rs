@@ -67,14 +67,18 @@ fn plan(n: u32) -> Step {
 
 /// The texts of the last message of the user in a request.
 fn last_words(request: &ModelRequest) -> Vec<&str> {
-    let user = |message| match message {
-        &Message::User(ref parts) => Some(parts),
-        Message::Assistant(_) => None,
-    };
-    let text = |part| match part {
-        &UserPart::Text(ref text) => text.as_str(),
-        UserPart::Image { .. } => panic!("no image was sent"),
-    };
+    fn user(message: &Message) -> Option<&Vec<UserPart>> {
+        match message {
+            Message::User(parts) => Some(parts),
+            Message::Assistant(_) => None,
+        }
+    }
+    fn text(part: &UserPart) -> &str {
+        match part {
+            UserPart::Text(text) => text,
+            UserPart::Image { .. } => panic!("no image was sent"),
+        }
+    }
     request.messages.iter().rev().find_map(user).unwrap().iter().map(text).collect()
 }
 
