@@ -84,8 +84,7 @@ fn what_is_written_down_is_shown_and_read_after_a_resume() {
             "go",
             "Working record:\nChecklist, 2 of 3 done:\n[x] measure\n[x] change the bound\n\
              [ ] measure again\nTasks, 0 of 2 done:\n[ ] 1: ask Ada\n[ ] 2: write it up (after 1)\n\
-             Notes kept: 1",
-            "go on",
+             Notes kept: 1\n\ngo on",
         ]
     );
     // The request after the call begins with the one before it, byte for byte.
