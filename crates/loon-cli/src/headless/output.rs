@@ -149,7 +149,9 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
             ItemBody::AssistantMessage { text, .. } => writeln!(out, "{}", plain(text.trim_end()))?,
             ItemBody::ToolCall(call) if call.status.is_final() => {
                 say(&call_line(call));
-                new_checklist(call).iter().for_each(|step| say(&format!("    {step}")));
+                for step in new_checklist(call) {
+                    say(&format!("    {step}"));
+                }
             }
             ItemBody::Notice { text } => say(&format!("· {text}")),
             _ => {}
