@@ -12,6 +12,7 @@ mod integrity;
 mod journal;
 mod permission;
 mod provider;
+mod record;
 mod scripts;
 mod tui;
 mod wires;

@@ -1,6 +1,8 @@
 //! The working record: what an agent keeps of its work outside the conversation. Checklist, tasks,
 //! notes and goal survive compaction and resume because they are a fold of journaled changes.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,17 @@ pub enum WorkStatus {
     Completed,
 }
 
+impl WorkStatus {
+    /// The box that stands before a step or a task in a list.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Pending => "[ ]",
+            Self::InProgress => "[>]",
+            Self::Completed => "[x]",
+        }
+    }
+}
+
 /// One step of the checklist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChecklistStep {
@@ -28,6 +41,12 @@ pub struct ChecklistStep {
     /// How far it has come.
     #[serde(default)]
     pub status: WorkStatus,
+}
+
+impl fmt::Display for ChecklistStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.status.mark(), self.step)
+    }
 }
 
 /// One task of the task graph.
@@ -46,6 +65,16 @@ pub struct Task {
     /// Tasks that must be completed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u32>,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}: {}", self.status.mark(), self.id, self.title)?;
+        for (index, id) in self.blocked_by.iter().enumerate() {
+            write!(formatter, "{}{id}", if index == 0 { " (after " } else { ", " })?;
+        }
+        formatter.write_str(if self.blocked_by.is_empty() { "" } else { ")" })
+    }
 }
 
 /// One change of the working record.
@@ -187,6 +216,15 @@ mod tests {
         assert_eq!(record.tasks, [task(2, &[])]);
         assert_eq!(record.last_task, 3);
         assert_eq!(record.unfinished(), 1);
+    }
+
+    #[test]
+    fn steps_and_tasks_read_as_one_line() {
+        let step = ChecklistStep { step: "measure".into(), status: WorkStatus::InProgress };
+        assert_eq!(step.to_string(), "[>] measure");
+        assert_eq!(task(1, &[]).to_string(), "[ ] 1: task 1");
+        let done = Task { status: WorkStatus::Completed, ..task(3, &[1, 2]) };
+        assert_eq!(done.to_string(), "[x] 3: task 3 (after 1, 2)");
     }
 
     #[test]

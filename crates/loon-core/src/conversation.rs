@@ -12,6 +12,8 @@ use loon_api::{
     TurnNumber, Usage, UserPart, WorkingRecord,
 };
 
+use crate::shown_record::ShownRecord;
+
 /// Everything a session knows of its past.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
@@ -303,10 +305,13 @@ impl Conversation {
     }
 
     /// The conversation as a model is sent it. A call without a recorded result gets one that says
-    /// so: no request can hold an orphan.
+    /// so: no request can hold an orphan. The working record as it stood when a turn began stands
+    /// before the turn's first words, if it differs from what stood there last; it is the same text
+    /// in all later requests, so that caches keep what follows it.
     pub fn messages(&self) -> Vec<Message> {
         let mut messages: Vec<Message> = Vec::new();
         let mut answer: Option<(TurnNumber, &str, Vec<AssistantPart>)> = None;
+        let mut shown = ShownRecord::default();
         for item in &self.items {
             let step = step_of(item);
             if let Some((turn, open_step, _)) = &answer
@@ -315,9 +320,16 @@ impl Conversation {
                 flush(&mut messages, &mut answer);
             }
             match (&item.body, step) {
-                (ItemBody::UserMessage { text, .. } | ItemBody::Notice { text }, _) => {
+                (ItemBody::UserMessage { text, .. }, _) => {
+                    let opens_turn = item.id == ItemId::user(item.turn, 0);
+                    if let Some(record) = self.records_before.get(&item.id).filter(|_| opens_turn)
+                        && let Some(record) = shown.news(record)
+                    {
+                        push_user(&mut messages, &record);
+                    }
                     push_user(&mut messages, text);
                 }
+                (ItemBody::Notice { text }, _) => push_user(&mut messages, text),
                 (ItemBody::ToolCall(call), None) => {
                     let result = result_of(call);
                     push_user(

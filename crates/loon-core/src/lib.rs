@@ -20,6 +20,7 @@ mod rewind;
 mod runtime;
 mod session;
 pub mod sessions;
+mod shown_record;
 mod stream;
 mod structured;
 mod tool_search;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::effect_of;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
-use crate::prompt::{PromptParts, system_text};
+use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::{Repeat, RepeatGuard};
 use crate::runtime::RuntimeError;
 use crate::session::{Leave, Session};
@@ -442,11 +442,15 @@ impl Session {
         let options = &self.deps.options;
         let plan_mode = self.authority.mode() == loon_api::Mode::Plan;
         let branch = self.branch.as_deref();
+        let tools = self.offered_tools();
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,
             date: &self.deps.clock.now().to_string()[..10],
             guidance: &read_root_guidance(&options.cwd),
+            keeps_record: RECORD_TOOLS
+                .iter()
+                .all(|name| tools.iter().any(|tool| tool.name == *name)),
             plan_mode,
         });
         let mut messages = self.conversation.messages();
@@ -460,7 +464,7 @@ impl Session {
         ModelRequest {
             system,
             messages,
-            tools: self.offered_tools(),
+            tools,
             max_output_tokens: None,
             effort: None,
             output_schema: self.schema.as_ref().map(|schema| schema.schema().clone()),

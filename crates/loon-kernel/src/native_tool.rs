@@ -153,6 +153,9 @@ fn slim(schema: &mut Value) {
         let one = one.clone();
         map.insert("type".to_owned(), one);
     }
+    if let Some(Value::Array(choices)) = map.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+    }
     if let Some(Value::Array(variants)) = map.get("anyOf")
         && let [one, null] = variants.as_slice()
         && null.get("type").is_some_and(|kind| kind == "null")

@@ -6,6 +6,7 @@
 pub mod apply_patch;
 pub mod bash;
 mod blocking;
+mod checklist;
 mod diff;
 pub mod edit;
 mod environment;
@@ -16,6 +17,7 @@ pub mod glob;
 pub mod grep;
 pub mod list_directory;
 mod nearby;
+mod note;
 mod open;
 pub mod process_list;
 pub mod process_poll;
@@ -27,8 +29,12 @@ pub mod read;
 pub mod read_many;
 mod snapshot;
 mod status;
+mod task;
 pub mod text;
+mod todo_read;
+mod todo_write;
 pub mod tree;
+mod update_plan;
 mod walk;
 pub mod workspace;
 mod write;
@@ -44,7 +50,7 @@ use loon_kernel::{Tool, native_tool};
 
 /// The native tools of one execution, in the stable order in which models are told of them.
 pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
-    let Environment { workspace, spawner, processes, .. } = environment;
+    let Environment { workspace, spawner, processes, record } = environment;
     vec![
         native_tool(bash::Bash::new(workspace, spawner)),
         native_tool(read::Read::new(workspace)),
@@ -62,5 +68,10 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(process_write::ProcessWrite::new(processes)),
         native_tool(process_stop::ProcessStop::new(processes)),
         native_tool(process_list::ProcessList::new(processes)),
+        native_tool(todo_read::TodoRead::new(record)),
+        native_tool(todo_write::TodoWrite),
+        native_tool(update_plan::UpdatePlan),
+        native_tool(task::Tasks::new(record)),
+        native_tool(note::Note::new(record)),
     ]
 }

@@ -98,6 +98,14 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
+/// The text, or its beginning with an ellipsis if it has more than `bytes` bytes.
+pub(crate) fn clipped(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(bytes)]))
+}
+
 /// A number with its noun: `1 line`, `2 lines`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::{AgentEvent, Envelope, ItemBody, ToolCallItem, ToolCallStatus};
+use loon_api::{
+    AgentEvent, ChecklistStep, Envelope, ItemBody, RecordChange, ToolCallItem, ToolCallStatus,
+};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
@@ -145,7 +147,12 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
     match &event.event {
         AgentEvent::ItemCompleted(completed) => match &completed.item.body {
             ItemBody::AssistantMessage { text, .. } => writeln!(out, "{}", plain(text.trim_end()))?,
-            ItemBody::ToolCall(call) if call.status.is_final() => say(&call_line(call)),
+            ItemBody::ToolCall(call) if call.status.is_final() => {
+                say(&call_line(call));
+                for step in new_checklist(call) {
+                    say(&format!("    {step}"));
+                }
+            }
             ItemBody::Notice { text } => say(&format!("· {text}")),
             _ => {}
         },
@@ -163,6 +170,15 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+/// The checklist as the call leaves it, if it changed it.
+fn new_checklist(call: &ToolCallItem) -> &[ChecklistStep] {
+    let steps = call.record.iter().rev().find_map(|change| match change {
+        RecordChange::Checklist { steps } => Some(steps.as_slice()),
+        _ => None,
+    });
+    steps.unwrap_or_default()
 }
 
 fn call_line(call: &ToolCallItem) -> String {

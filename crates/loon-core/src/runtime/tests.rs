@@ -1,5 +1,7 @@
 //! Tests of whole sessions: a fake model and fake tools behind the real gate and journal.
 
+mod record;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
