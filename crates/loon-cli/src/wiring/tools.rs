@@ -7,7 +7,7 @@ use loon_api::{ErrorCode, ErrorInfo};
 use loon_core::deps::ToolFactory;
 use loon_exec::Spawner;
 use loon_kernel::FileStore;
-use loon_tool::{Environment, Workspace, native_tools};
+use loon_tool::{Environment, LiveWebOptions, Workspace, native_tools};
 
 /// Makes the tools of each execution over `root`. Their processes do not see the variables named
 /// `secrets`.
@@ -15,6 +15,7 @@ pub(super) fn factory(
     root: PathBuf,
     store: Arc<FileStore>,
     secrets: Vec<String>,
+    web: LiveWebOptions,
 ) -> Arc<ToolFactory> {
     let spawner = Spawner::new(secrets);
     Arc::new(move |session| {
@@ -26,6 +27,7 @@ pub(super) fn factory(
         let reads = session.past.reads.iter();
         workspace.remember_reads(reads.map(|(path, hash)| (path.as_str(), hash.as_str())));
         let record = session.record.clone();
-        Ok(native_tools(&Environment { workspace, spawner: spawner.clone(), record }))
+        let (spawner, web) = (spawner.clone(), web.clone());
+        Ok(native_tools(&Environment { workspace, spawner, record, web }))
     })
 }
