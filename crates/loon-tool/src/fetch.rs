@@ -6,6 +6,7 @@ mod page;
 mod tests;
 mod tree;
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loon_api::{Subject, ToolClass};
@@ -240,7 +241,7 @@ async fn refused(response: Response, at: Url) -> ToolOutput {
     if status == StatusCode::TOO_MANY_REQUESTS
         && let Some(wait) = header(&response, reqwest::header::RETRY_AFTER)
     {
-        words.push_str(&format!(" Try again after {} (Retry-After).", text::visible_line(&wait)));
+        let _ = write!(words, " Try again after {} (Retry-After).", text::visible_line(&wait));
     }
     if !media.is_refused()
         && let Ok(body) = body::read(response, ERROR_BODY).await

@@ -1,5 +1,7 @@
 //! What came over the network, as text in pages.
 
+use std::fmt::Write as _;
+
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use loon_kernel::ToolOutput;
 use tokio_util::sync::CancellationToken;
@@ -125,13 +127,13 @@ impl Page {
         };
         let mut head = String::new();
         if asked != at {
-            head.push_str(&format!("[from {at}]\n"));
+            let _ = writeln!(head, "[from {at}]");
         }
         let mut lack = body.cut.then_some("the page is larger than 5 MiB; this is its beginning");
         let converted = if is_html && format != Format::Raw {
             let converted = html::convert(&decoded, &at, format, stop)?;
             if let Some(title) = converted.title {
-                head.push_str(&format!("Title: {}\n", text::visible_line(&title)));
+                let _ = writeln!(head, "Title: {}", text::visible_line(&title));
             }
             lack = converted.lack.or(lack);
             converted.text
@@ -157,14 +159,12 @@ impl Page {
         let piece = &self.text[start..end];
         shown.push_str(if piece.trim().is_empty() { "[no text]" } else { piece });
         if end < total {
-            shown.push_str(&format!(
-                "\n[bytes {start} to {end} of {total}; go on with offset {end}]"
-            ));
+            let _ = write!(shown, "\n[bytes {start} to {end} of {total}; go on with offset {end}]");
         } else if start > 0 {
-            shown.push_str(&format!("\n[bytes {start} to {end}, the end]"));
+            let _ = write!(shown, "\n[bytes {start} to {end}, the end]");
         }
         if let Some(lack) = self.lack.filter(|_| end == total) {
-            shown.push_str(&format!("\n[{lack}]"));
+            let _ = write!(shown, "\n[{lack}]");
         }
         Ok(ToolOutput::ok(shown, text::size((end - start) as u64)))
     }
