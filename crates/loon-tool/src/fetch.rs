@@ -228,7 +228,7 @@ async fn convert(
 ) -> Result<Page, String> {
     let stop = CancellationToken::new();
     let _stopper = stop.clone().drop_guard();
-    tokio::task::spawn_blocking(move || Page::new(&body, &media, asked, at, format, &stop))
+    tokio::task::spawn_blocking(move || Page::new(&body, &media, asked, &at, format, &stop))
         .await
         .unwrap_or_else(|error| Err(format!("The page could not be converted: {error}.")))
 }

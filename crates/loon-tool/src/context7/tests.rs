@@ -101,10 +101,10 @@ async fn documentation_is_cut_between_its_pieces() {
     assert!(shown.len() <= 20_000 && shown.len() > 18_000 && shown.ends_with("word "), "{shown}");
     assert_eq!(
         foot,
-        format!("{} of 46259 bytes; ask a narrower topic or for more tokens]", shown.len())
+        format!("{} of 46285 bytes; ask a narrower topic or for more tokens]", shown.len())
     );
     let few = ask(json!({"library_id": id, "topic": "a", "tokens": 10})).await.result.text;
-    assert!(few.starts_with("### Piece\nword") && few.contains("\n[40 of 46259 bytes"), "{few}");
+    assert!(few.starts_with("### Piece\nword") && few.contains("\n[40 of 46285 bytes"), "{few}");
     let most = ask(json!({"library_id": id, "topic": "a", "tokens": 1_000_000})).await.result.text;
     assert!(most.len() > 46_000 && most.len() < 49_000);
     let none = ask(json!({"library_id": id, "topic": "none"})).await.result;

@@ -109,13 +109,13 @@ impl Page {
         body: &Body,
         media: &Media,
         asked: Url,
-        at: Url,
+        at: &Url,
         format: Format,
         stop: &CancellationToken,
     ) -> Result<Self, String> {
         let bytes = body.bytes.as_slice();
-        let encoding = encoding(bytes, media);
-        if is_binary(bytes, media, encoding) {
+        let encoding = encoding(body, media);
+        if is_binary(body, media, encoding) {
             let size = text::size(bytes.len() as u64);
             return Err(format!("{at} is not text ({}, {size}).", media.name()));
         }
@@ -126,12 +126,12 @@ impl Page {
             Kind::Text | Kind::Other => false,
         };
         let mut head = String::new();
-        if asked != at {
+        if asked != *at {
             let _ = writeln!(head, "[from {at}]");
         }
         let mut lack = body.cut.then_some("the page is larger than 5 MiB; this is its beginning");
         let converted = if is_html && format != Format::Raw {
-            let converted = html::convert(&decoded, &at, format, stop)?;
+            let converted = html::convert(&decoded, at, format, stop)?;
             if let Some(title) = converted.title {
                 let _ = writeln!(head, "Title: {}", text::visible_line(&title));
             }
@@ -194,18 +194,20 @@ fn page_end(text: &str, start: usize) -> usize {
 }
 
 /// A byte order mark goes before what the server says, and that before what the page says of itself.
-fn encoding(bytes: &[u8], media: &Media) -> &'static Encoding {
-    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
+fn encoding(body: &Body, media: &Media) -> &'static Encoding {
+    if let Some((encoding, _)) = Encoding::for_bom(&body.bytes) {
         return encoding;
     }
-    let own = || (media.kind != Kind::Text).then(|| declared(bytes)).flatten();
-    if let Some(encoding) = media.charset.or_else(own) {
-        return encoding;
-    }
-    match std::str::from_utf8(bytes) {
-        // A character that the bound cut off is no sign of another encoding.
-        Err(error) if error.error_len().is_some() => WINDOWS_1252,
-        _ => UTF_8,
+    let own = || (media.kind != Kind::Text).then(|| declared(&body.bytes)).flatten();
+    let encoding = media.charset.or_else(own);
+    encoding.unwrap_or(if is_utf8(body) { UTF_8 } else { WINDOWS_1252 })
+}
+
+/// A character that the bound cut off is no sign of another encoding.
+fn is_utf8(body: &Body) -> bool {
+    match std::str::from_utf8(&body.bytes) {
+        Ok(_) => true,
+        Err(error) => body.cut && error.error_len().is_none(),
     }
 }
 
@@ -224,15 +226,12 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     Some(if encoding.is_ascii_compatible() { encoding } else { UTF_8 })
 }
 
-fn is_binary(bytes: &[u8], media: &Media, encoding: &'static Encoding) -> bool {
-    let beginning = &bytes[..bytes.len().min(8 * SNIFFED)];
-    let signed = Encoding::for_bom(bytes).is_some();
-    if !encoding.is_ascii_compatible() {
+fn is_binary(body: &Body, media: &Media, encoding: &'static Encoding) -> bool {
+    if Encoding::for_bom(&body.bytes).is_some() || !encoding.is_ascii_compatible() {
         return false;
     }
-    let foreign = media.kind == Kind::Unsaid
-        && std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
-    !signed && (beginning.contains(&0) || foreign)
+    let beginning = &body.bytes[..body.bytes.len().min(8 * SNIFFED)];
+    beginning.contains(&0) || (media.kind == Kind::Unsaid && !is_utf8(body))
 }
 
 fn looks_like_html(text: &str) -> bool {
