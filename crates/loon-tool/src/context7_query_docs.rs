@@ -34,10 +34,10 @@ impl QueryDocs {
 /// Arguments of `context7_query_docs`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// As /owner/name or /owner/name/version.
+    /// /owner/name[/version]
     library_id: String,
     topic: String,
-    /// At most so many, default 5000.
+    /// Default 5000.
     tokens: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ impl NativeTool for QueryDocs {
 
     const NAME: &'static str = "context7_query_docs";
     const DESCRIPTION: &'static str =
-        "Read a library's current documentation and examples on a topic from Context7.";
+        "Read a library's current documentation on a topic from Context7.";
     const CLASS: ToolClass = ToolClass::Network;
 
     fn title(&self, args: &Args) -> String {

@@ -51,7 +51,7 @@ impl Fetch {
     }
 }
 
-/// What to make of a page.
+// What to make of a page. The model need not be told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
@@ -66,8 +66,8 @@ pub(crate) enum Format {
 pub struct Args {
     url: String,
     #[serde(default)]
-    format: Option<Format>,
-    /// Byte to go on from, as the last page said.
+    format: Format,
+    /// Byte to go on from.
     offset: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ impl NativeTool for Fetch {
 
     const NAME: &'static str = "fetch";
     const DESCRIPTION: &'static str =
-        "Read a web page or file by URL; HTML comes as Markdown unless format says otherwise.";
+        "Read a web page or text file by URL. HTML comes as Markdown.";
     const CLASS: ToolClass = ToolClass::Network;
 
     fn title(&self, args: &Args) -> String {
@@ -110,7 +110,7 @@ impl NativeTool for Fetch {
 impl Fetch {
     async fn fetch(&self, args: &Args, options: &WebOptions) -> Result<ToolOutput, String> {
         let url = target(&args.url)?;
-        let format = args.format.unwrap_or_default();
+        let format = args.format;
         let offset = args.offset.unwrap_or(0);
         if offset > 0
             && let Some(page) = self.kept(&url, format)

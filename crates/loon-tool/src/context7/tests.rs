@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use loon_api::EffectKey;
+use loon_exec::Spawner;
 use loon_kernel::NativeTool;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -10,7 +11,9 @@ use super::*;
 use crate::context7_query_docs::QueryDocs;
 use crate::context7_resolve_library::ResolveLibrary;
 use crate::context7_search::Search;
+use crate::fixture::Fixture;
 use crate::web::server::{Reply, Server, fixed, options};
+use crate::{Environment, native_tools};
 
 const KEY: &str = "ctx7sk-hush";
 
@@ -211,4 +214,26 @@ async fn a_silent_service_is_left_by_cancel_and_by_time() {
         cancel.cancel();
     });
     assert_eq!(output, ToolOutput::error("Cancelled."));
+}
+
+#[test]
+fn switched_off_its_tools_are_not_offered() {
+    let fixture = Fixture::new();
+    let offered = |enabled: bool| {
+        let mut options = options(None, "https://docs.example");
+        options.context7.enabled = enabled;
+        let tools = native_tools(&Environment {
+            workspace: Arc::clone(&fixture.workspace),
+            spawner: Spawner::new(Vec::new()),
+            record: watch::Sender::default().subscribe(),
+            web: fixed(options),
+        });
+        let names = tools.iter().map(|tool| tool.spec().name.clone());
+        names.filter(|name| name.starts_with("context7_")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        offered(true),
+        ["context7_search", "context7_resolve_library", "context7_query_docs"]
+    );
+    assert!(offered(false).is_empty());
 }

@@ -38,8 +38,9 @@ async fn fetched(reply: fn() -> Reply) -> Result<String, String> {
 
 #[test]
 fn the_url_that_is_judged_is_the_one_that_is_asked() {
-    let subjects =
-        |url: &str| fetch().subjects(&Args { url: url.to_owned(), format: None, offset: None });
+    let subjects = |url: &str| {
+        fetch().subjects(&Args { url: url.to_owned(), format: Format::Markdown, offset: None })
+    };
     for (written, judged) in [
         (" https://Docs.Example/a b#part ", "https://docs.example/a%20b"),
         ("http://0x7f.1/", "http://127.0.0.1/"),
