@@ -1,3 +1,5 @@
+//! Context7 against a server on loopback: what is shown, what goes wrong, and that keys stay out.
+
 use std::time::Duration;
 
 use loon_api::EffectKey;

@@ -1,3 +1,5 @@
+//! `fetch` against a server on loopback: what is read, what is refused, and what stays within bounds.
+
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
