@@ -12,6 +12,7 @@ pub mod item;
 pub mod message;
 pub mod model;
 pub mod money;
+pub mod network;
 pub mod permission;
 pub mod record;
 pub mod session;

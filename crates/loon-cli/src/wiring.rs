@@ -3,6 +3,7 @@
 mod models;
 mod rules;
 mod tools;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use loon_config::{Loaded, files};
 use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
+use loon_tool::WebOptions;
 use serde_json::Value;
+use tokio::sync::watch;
 
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
@@ -35,6 +38,8 @@ pub(crate) struct Setup {
     pub(crate) trusted: bool,
     /// The settings in force.
     pub(crate) loaded: Loaded,
+    /// What the tools of running sessions go by; what is sent here holds from their next call on.
+    pub(crate) web: watch::Sender<Arc<WebOptions>>,
 }
 
 /// Where the settings of one folder lie, before they are read.
@@ -68,7 +73,8 @@ impl Setup {
         let SetupPaths { paths, root, files, trusted } = Self::load_paths(cwd)?;
         let loaded = files::load_files(&files, overrides, trusted)
             .map_err(|error| Failure::from(error.info()))?;
-        Ok(Self { paths, root, files, trusted, loaded })
+        let web = watch::Sender::new(Arc::new(web::options(&loaded.settings)));
+        Ok(Self { paths, root, files, trusted, loaded, web })
     }
 
     /// The session that the command line chooses, with the settings of its folder. A session named
@@ -119,7 +125,10 @@ impl Setup {
     /// Names of the variables that hold keys, which no tool's process may see.
     fn secret_variables(&self) -> Vec<String> {
         let providers = self.loaded.settings.providers.values();
-        providers.filter_map(|provider| provider.api_key_env.clone()).collect()
+        providers
+            .filter_map(|provider| provider.api_key_env.clone())
+            .chain([self.loaded.settings.context7.api_key_env.clone()])
+            .collect()
     }
 
     /// The permission rules in force.
@@ -138,7 +147,11 @@ impl Setup {
         let root = self.root.clone();
         let store = Arc::new(self.store());
         Dependencies {
-            tools: tools::factory(Arc::clone(&store), self.secret_variables()),
+            tools: tools::factory(
+                Arc::clone(&store),
+                self.secret_variables(),
+                self.web.subscribe(),
+            ),
             store,
             clock: Arc::new(SystemClock),
             pricing: Arc::new(models.prices()),

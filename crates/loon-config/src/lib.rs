@@ -26,6 +26,6 @@ pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
 pub use schema::schema;
 pub use settings::{
-    Appearance, Budget, ColorChoice, ModelSettings, Permissions, Price, Provider, ProviderKind,
-    SCHEMA_VERSION, Session, Settings, Ui,
+    Appearance, Budget, ColorChoice, Context7, ModelSettings, Permissions, Price, Provider,
+    ProviderKind, SCHEMA_VERSION, Session, Settings, Ui, Web,
 };

@@ -271,12 +271,19 @@ impl Merge {
     }
 
     fn warn_of_shared_keys(&mut self, layer: &Parsed) {
-        let Some(providers) = layer.value.get("providers").and_then(Value::as_object) else {
-            return;
-        };
-        for (name, _) in providers.iter().filter(|(_, provider)| provider.get("api_key").is_some())
-        {
-            let path = key::join(&key::join("providers", name), "api_key");
+        let has_key = |table: &Value| table.get("api_key").is_some();
+        let providers = layer.value.get("providers").and_then(Value::as_object);
+        let mut tables: Vec<String> = providers
+            .into_iter()
+            .flatten()
+            .filter(|(_, provider)| has_key(provider))
+            .map(|(name, _)| key::join("providers", name))
+            .collect();
+        if layer.value.get("context7").is_some_and(has_key) {
+            tables.push("context7".to_owned());
+        }
+        for table in tables {
+            let path = key::join(&table, "api_key");
             self.warnings.push(Warning {
                 origin: layer.origin(&path),
                 message: format!(
@@ -317,9 +324,9 @@ impl Merge {
                 "correct the value; `loon config schema` has the full description",
             )
         })?;
+        let scheme = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         for (name, provider) in &settings.providers {
             let at = ["providers".to_owned(), name.clone()];
-            let scheme = |url: &String| url.starts_with("http://") || url.starts_with("https://");
             match (provider.kind, &provider.base_url) {
                 (ProviderKind::Script, _) if provider.script.is_none() => {
                     return Err(self.invalid(
@@ -346,6 +353,14 @@ impl Merge {
                 }
                 _ => {}
             }
+        }
+        if !scheme(&settings.context7.base_url) {
+            let at = ["context7".to_owned(), "base_url".to_owned()];
+            return Err(self.invalid(
+                &at,
+                "must begin with http:// or https://",
+                "write the full URL",
+            ));
         }
         Ok(settings)
     }

@@ -45,6 +45,12 @@ pub struct Settings {
     /// How the full screen behaves.
     #[schemars(title = "Screen")]
     pub ui: Ui,
+    /// Pages that the `fetch` tool reads.
+    #[schemars(title = "Web")]
+    pub web: Web,
+    /// Documentation of libraries, from Context7.
+    #[schemars(title = "Context7")]
+    pub context7: Context7,
 }
 
 impl Default for Settings {
@@ -57,6 +63,8 @@ impl Default for Settings {
             permissions: Permissions::default(),
             appearance: Appearance::default(),
             ui: Ui::default(),
+            web: Web::default(),
+            context7: Context7::default(),
         }
     }
 }
@@ -289,5 +297,59 @@ pub struct Ui {
 impl Default for Ui {
     fn default() -> Self {
         Self { mouse: true, placeholder: "what should be done?".into(), spinner: "working".into() }
+    }
+}
+
+/// Pages that the `fetch` tool reads.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Web {
+    /// Seconds a page may take, redirects and body included.
+    #[schemars(title = "Page timeout", range(min = 1, max = 600), extend("x-live" = true))]
+    pub timeout_secs: u64,
+    /// Names that may lead to addresses outside the public network, such as a documentation server
+    /// of your company. Any other name that does is refused.
+    #[schemars(title = "Private hosts", extend("x-live" = true))]
+    pub private_hosts: Vec<String>,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Self { timeout_secs: 30, private_hosts: Vec::new() }
+    }
+}
+
+/// Documentation of libraries, from Context7.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Context7 {
+    /// Let the model search it. Off, its tools are not offered; switched on again, they are there
+    /// from the next session on.
+    #[schemars(title = "Enabled", extend("x-live" = true))]
+    pub enabled: bool,
+    /// Name of the environment variable that holds the key. A key that is set there goes before
+    /// `api_key`.
+    #[schemars(title = "Key variable", extend("x-live" = true))]
+    pub api_key_env: String,
+    /// The key itself. `api_key_env` keeps it out of files and is the better choice.
+    #[schemars(title = "Key", schema_with = "scalar::secret_schema", extend("x-live" = true))]
+    pub api_key: Option<SecretString>,
+    /// Seconds a request may take.
+    #[schemars(title = "Timeout", range(min = 1, max = 600), extend("x-live" = true))]
+    pub timeout_secs: u64,
+    /// Where it answers, for a server of your own.
+    #[schemars(title = "Base URL", extend("x-live" = true))]
+    pub base_url: String,
+}
+
+impl Default for Context7 {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            api_key_env: "CONTEXT7_API_KEY".into(),
+            api_key: None,
+            timeout_secs: 30,
+            base_url: "https://context7.com".into(),
+        }
     }
 }

@@ -336,8 +336,12 @@ impl<'a> Call<'a> {
         };
         let about = About::Host { host: host.clone() };
         let tool = self.request.tool;
+        let private = host::is_private(&host);
         let rule = self.strictest(|rule| rule.names(tool) && rule.matches_host(&host));
-        if let Some(rule) = rule.or_else(|| self.wide_allow()) {
+        // Who allows a tool the network does not mean the services of this machine and those
+        // around it: they take a rule that names the host.
+        let wide = if private { None } else { self.wide_allow() };
+        if let Some(rule) = rule.or(wide) {
             return decided(about, rule);
         }
         let remedy = Remedy::Allow {
@@ -349,7 +353,12 @@ impl<'a> Call<'a> {
             },
         };
         let allowed = self.request.mode == Mode::Bypass;
-        self.by_mode(about, allowed, "it talks to a network", remedy)
+        let text = if private {
+            "it reaches this machine or a network around it, which only a rule for the host allows"
+        } else {
+            "it talks to a network"
+        };
+        self.by_mode(about, allowed, text, remedy)
     }
 
     /// The strictest rule about a file.

@@ -6,7 +6,7 @@ use loon_api::WorkingRecord;
 use loon_exec::Spawner;
 use tokio::sync::watch;
 
-use crate::{Processes, Workspace};
+use crate::{LiveWebOptions, Processes, Workspace};
 
 /// What the native tools of one execution share.
 #[derive(Clone, Debug)]
@@ -19,4 +19,6 @@ pub struct Environment {
     pub processes: Arc<Processes>,
     /// The working record as it stands before a call.
     pub record: watch::Receiver<Arc<WorkingRecord>>,
+    /// What settings say of the network.
+    pub web: LiveWebOptions,
 }

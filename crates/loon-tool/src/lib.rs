@@ -7,9 +7,14 @@ pub mod apply_patch;
 pub mod bash;
 mod blocking;
 mod checklist;
+mod context7;
+pub mod context7_query_docs;
+pub mod context7_resolve_library;
+pub mod context7_search;
 mod diff;
 pub mod edit;
 mod environment;
+pub mod fetch;
 pub mod file_info;
 #[cfg(test)]
 mod fixture;
@@ -36,12 +41,14 @@ mod todo_write;
 pub mod tree;
 mod update_plan;
 mod walk;
+pub mod web;
 pub mod workspace;
 mod write;
 pub mod write_path;
 
 pub use environment::Environment;
 pub use processes::Processes;
+pub use web::{Context7Options, LiveWebOptions, WebOptions};
 pub use workspace::Workspace;
 
 use std::sync::Arc;
@@ -50,8 +57,8 @@ use loon_kernel::{Tool, native_tool};
 
 /// The native tools of one execution, in the stable order in which models are told of them.
 pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
-    let Environment { workspace, spawner, processes, record } = environment;
-    vec![
+    let Environment { workspace, spawner, processes, record, web } = environment;
+    let mut tools = vec![
         native_tool(bash::Bash::new(workspace, spawner)),
         native_tool(read::Read::new(workspace)),
         native_tool(read_many::ReadMany::new(workspace)),
@@ -73,5 +80,14 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(update_plan::UpdatePlan),
         native_tool(task::Tasks::new(record)),
         native_tool(note::Note::new(record)),
-    ]
+        native_tool(fetch::Fetch::new(web.clone())),
+    ];
+    if web.borrow().context7.enabled {
+        tools.extend([
+            native_tool(context7_search::Search::new(web.clone())),
+            native_tool(context7_resolve_library::ResolveLibrary::new(web.clone())),
+            native_tool(context7_query_docs::QueryDocs::new(web.clone())),
+        ]);
+    }
+    tools
 }

@@ -176,6 +176,11 @@ fn demo() -> NamedProvider {
     }
 }
 
+/// The key that a variable of the environment holds.
+pub(super) fn exported_key(variable: &str) -> Option<SecretString> {
+    std::env::var(variable).ok().filter(|key| !key.is_empty()).map(SecretString::from)
+}
+
 fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> ProviderConfig {
     let kind = match provider.kind {
         ProviderKind::OpenAiChat => loon_model::ProviderKind::OpenaiChat,
@@ -183,12 +188,7 @@ fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> Provi
         ProviderKind::Anthropic => loon_model::ProviderKind::Anthropic,
         ProviderKind::Script => loon_model::ProviderKind::Script,
     };
-    let from_environment = provider
-        .api_key_env
-        .as_ref()
-        .and_then(|variable| std::env::var(variable).ok())
-        .filter(|key| !key.is_empty())
-        .map(SecretString::from);
+    let from_environment = provider.api_key_env.as_deref().and_then(exported_key);
     ProviderConfig {
         base_url: provider.base_url.clone(),
         api_key: from_environment.or_else(|| provider.api_key.clone()),

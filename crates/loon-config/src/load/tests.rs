@@ -279,6 +279,29 @@ fn secrets_are_masked_wherever_values_are_shown() {
 }
 
 #[test]
+fn context7_has_a_key_a_place_and_a_time() {
+    let settings = user("").unwrap().settings.context7;
+    assert!(settings.enabled && settings.api_key.is_none());
+    assert_eq!(settings.base_url, "https://context7.com");
+    let loaded = load(&sources(
+        "[context7]\nenabled = false\napi_key = \"hush\"\nbase_url = \"http://127.0.0.1:1\"\n",
+        "[context7]\napi_key = \"loud\"\n",
+        "[web]\nprivate_hosts = [\"docs.corp.example\"]\n",
+    ))
+    .unwrap();
+    assert!(!loaded.settings.context7.enabled);
+    assert_eq!(loaded.settings.context7.api_key.as_ref().unwrap().expose_secret(), "loud");
+    assert_eq!(loaded.settings.context7.base_url, "http://127.0.0.1:1");
+    assert_eq!(loaded.settings.web.private_hosts, ["docs.corp.example"]);
+    assert_eq!(loaded.get("context7.api_key").unwrap(), Some(json!(schema::MASK)));
+    let shown = format!("{loaded:?} {:?}", loaded.entries());
+    assert!(!shown.contains("hush") && !shown.contains("loud"), "{shown}");
+    assert!(loaded.warnings[0].to_string().starts_with("project.toml:2:1: context7.api_key"));
+    let wrong = error("[context7]\nbase_url = \"context7.com\"\n");
+    assert!(wrong.contains("context7.base_url: must begin with http"), "{wrong}");
+}
+
+#[test]
 fn values_can_be_asked_for_by_key() {
     let loaded = user(LAB).unwrap();
     assert_eq!(loaded.get("session.model").unwrap(), Some(json!("lab/coder")));
