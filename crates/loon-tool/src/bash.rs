@@ -1,6 +1,6 @@
 //! `bash`: runs a shell line in the workspace root.
 
-mod live;
+pub(crate) mod live;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -143,15 +143,9 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
     }
     let exit = finished.exit;
     let end = end(exit, timeout);
-    let _ = write!(text, "[{end}]");
-    if exit.leftovers_ended > 0 {
-        let processes = text::count(exit.leftovers_ended, "background process");
-        let _ = write!(text, "\n[{processes} still ran and had to be ended]");
-    }
-    if exit.survivors > 0 {
-        let processes = text::count(exit.survivors, "process");
-        let _ = write!(text, "\n[{processes} could not be ended and may still run]");
-    }
+    let _ = writeln!(text, "[{end}]");
+    text.push_str(&remnants(exit));
+    text.truncate(text.trim_end().len());
     let mut output = match exit.cause {
         Cause::Ended => ToolOutput::ok(text, end),
         Cause::TimedOut | Cause::Cancelled => {
@@ -162,7 +156,22 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
     output
 }
 
-fn end(exit: Exit, timeout: Duration) -> String {
+/// What is said of the processes that a program left behind, a line each.
+pub(crate) fn remnants(exit: Exit) -> String {
+    let mut text = String::new();
+    if exit.leftovers_ended > 0 {
+        let processes = text::count(exit.leftovers_ended, "background process");
+        let _ = writeln!(text, "[{processes} still ran and had to be ended]");
+    }
+    if exit.survivors > 0 {
+        let processes = text::count(exit.survivors, "process");
+        let _ = writeln!(text, "[{processes} could not be ended and may still run]");
+    }
+    text
+}
+
+/// How a program ended, as said to the model.
+pub(crate) fn end(exit: Exit, timeout: Duration) -> String {
     match (exit.cause, exit.code, exit.signal) {
         (Cause::TimedOut, ..) => {
             format!("timed out after {} s and was ended", timeout.as_secs_f64())

@@ -12,13 +12,25 @@ mod environment;
 pub mod file_info;
 #[cfg(test)]
 mod fixture;
+pub mod git_blame;
+pub mod git_branches;
+pub mod git_diff;
+pub mod git_log;
+pub mod git_show;
+pub mod git_status;
 pub mod glob;
 pub mod grep;
 pub mod list_directory;
 mod nearby;
 mod open;
+mod project;
 pub mod read;
 pub mod read_many;
+mod repository;
+pub mod run_build;
+pub mod run_lint;
+pub mod run_tests;
+mod runner;
 mod snapshot;
 pub mod text;
 pub mod tree;
@@ -49,5 +61,14 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(edit::Edit::new(workspace)),
         native_tool(write::Write::new(workspace)),
         native_tool(apply_patch::ApplyPatch::new(workspace)),
+        native_tool(git_status::GitStatus::new(workspace, spawner)),
+        native_tool(git_diff::GitDiff::new(workspace, spawner)),
+        native_tool(git_log::GitLog::new(workspace, spawner)),
+        native_tool(git_show::GitShow::new(workspace, spawner)),
+        native_tool(git_blame::GitBlame::new(workspace, spawner)),
+        native_tool(git_branches::GitBranches::new(workspace, spawner)),
+        native_tool(run_tests::RunTests::new(workspace, spawner)),
+        native_tool(run_build::RunBuild::new(workspace, spawner)),
+        native_tool(run_lint::RunLint::new(workspace, spawner)),
     ]
 }

@@ -96,7 +96,7 @@ fn status_headers_are_read() {
     let head =
         b"# branch.oid abc\0# branch.head m\0# branch.upstream o/m\0# branch.ab +2 -13\0u UU x\0"
             .to_vec();
-    let summary = StatusSummary::parse(&Captured { head, omitted: 1, tail: Vec::new() });
+    let summary = StatusSummary::of(&Captured { head, omitted: 1, tail: Vec::new() });
     assert_eq!(
         summary,
         StatusSummary {
