@@ -152,7 +152,9 @@ pub fn entries(output: &Captured) -> Vec<StatusEntry> {
             [b'2', b' ', rest @ ..] => changed(rest, 8, fields.next()),
             [b'u', b' ', rest @ ..] => nth_field(rest, 9).map(|path| StatusEntry {
                 path: path_of(path),
-                kind: Kind::Conflict(String::from_utf8_lossy(&rest[..2]).into_owned()),
+                kind: Kind::Conflict(
+                    String::from_utf8_lossy(rest.get(..2).unwrap_or(rest)).into_owned(),
+                ),
             }),
             [b'?', b' ', path @ ..] => {
                 Some(StatusEntry { path: path_of(path), kind: Kind::Untracked })

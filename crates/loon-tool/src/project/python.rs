@@ -148,13 +148,20 @@ fn is_module(project: &Project<'_>, filter: &str) -> bool {
     })
 }
 
+/// The project names pytest, in its settings or among what it needs.
 fn uses_pytest(project: &Project<'_>) -> bool {
+    const NAMED_IN: [&str; 6] = [
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "tox.ini",
+        "requirements.txt",
+        "requirements-dev.txt",
+    ];
     project.has("pytest.ini")
         || project.has("conftest.py")
         || project.has("tests/conftest.py")
-        || has_table(&project.read("pyproject.toml"), "pytest")
-        || project.read("setup.cfg").contains("[tool:pytest]")
-        || project.read("tox.ini").contains("[pytest]")
+        || NAMED_IN.iter().any(|name| project.read(name).contains("pytest"))
 }
 
 /// The settings have a table `[tool.NAME]`.

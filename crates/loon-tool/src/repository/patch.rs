@@ -163,15 +163,15 @@ mod tests {
     #[test]
     fn pages_of_a_large_patch_join_to_all_of_it() {
         let mut patch = "diff --git a/f b/f\n".to_owned();
-        for number in 0..9000 {
+        for number in 0..12000 {
             let _ = writeln!(patch, "+line {number}");
         }
-        let answer = whole(&format!("9000\t0\tf\n\n{patch}"));
+        let answer = whole(&format!("12000\t0\tf\n\n{patch}"));
         let (mut joined, mut offset, mut pages) = (String::new(), 1, 0);
         loop {
             let page = page(&answer, offset).unwrap().text;
             pages += 1;
-            let body = page.strip_prefix("1 file, +9000 -0\n  f +9000 -0\n\n").unwrap_or(&page);
+            let body = page.strip_prefix("1 file, +12000 -0\n  f +12000 -0\n\n").unwrap_or(&page);
             let Some((lines, end)) = body.rsplit_once("[lines ") else {
                 joined.push_str(body);
                 break;

@@ -16,6 +16,8 @@ pub(super) struct Counter {
     counts: Counts,
     /// Tests that `unittest` has run, until it says how they went.
     ran: Option<u64>,
+    /// `unittest` found no test at all: a success that is none.
+    found_none: bool,
     /// Errors of the TypeScript compiler, a line each.
     typescript: u64,
 }
@@ -34,7 +36,14 @@ struct Counts {
 
 impl Counter {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, line: Vec::new(), counts: Counts::default(), ran: None, typescript: 0 }
+        Self {
+            kind,
+            line: Vec::new(),
+            counts: Counts::default(),
+            ran: None,
+            found_none: false,
+            typescript: 0,
+        }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -49,11 +58,13 @@ impl Counter {
 
     fn end_line(&mut self) {
         let line = Terminal::read(&std::mem::take(&mut self.line));
+        let whole = line.trim_end();
         let line = line.trim();
         match self.kind {
             Kind::Cargo => self.cargo(line),
             Kind::Node => self.node(line),
-            Kind::Go => self.go(line),
+            // What is indented belongs to a test above it.
+            Kind::Go => self.go(whole),
             Kind::Python => self.python(line),
         }
     }
@@ -64,21 +75,25 @@ impl Counter {
         if self.typescript > 0 {
             self.counts.errors = Some(self.typescript);
         }
+        if self.found_none {
+            return "no tests found".to_owned();
+        }
         let counts = &self.counts;
         let named = [
-            (counts.passed, "passed"),
-            (counts.failed, "failed"),
-            (counts.skipped, "skipped"),
-            (counts.packages_passed, "packages ok"),
-            (counts.packages_failed, "packages failed"),
-            (counts.errors, "errors"),
-            (counts.warnings, "warnings"),
+            (counts.passed, "passed", "passed"),
+            (counts.failed, "failed", "failed"),
+            (counts.skipped, "skipped", "skipped"),
+            (counts.packages_passed, "package ok", "packages ok"),
+            (counts.packages_failed, "package failed", "packages failed"),
+            (counts.errors, "error", "errors"),
+            (counts.warnings, "warning", "warnings"),
         ];
         let mut text = String::new();
-        for (count, name) in named {
-            if let Some(count) = count {
-                let _ = write!(text, "{}{count} {name}", if text.is_empty() { "" } else { ", " });
-            }
+        for (count, one, many) in named {
+            let Some(count) = count else { continue };
+            let comma = if text.is_empty() { "" } else { ", " };
+            let name = if count == 1 { one } else { many };
+            let _ = write!(text, "{comma}{count} {name}");
         }
         text
     }
@@ -155,6 +170,7 @@ impl Counter {
 
     /// `(failures=1, errors=2, skipped=3)` after the number of tests.
     fn unittest(&mut self, ran: u64, rest: &str) {
+        self.found_none |= ran == 0;
         let (mut failed, mut skipped, mut other) = (0, 0, 0);
         for part in rest.trim_matches([' ', '(', ')']).split(", ") {
             let Some((name, number)) = part.split_once('=') else { continue };
