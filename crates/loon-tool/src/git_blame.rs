@@ -1,6 +1,6 @@
 //! `git_blame`: who last changed each line of a file, and in which commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ async fn blame(place: &Place, args: &Args) -> Result<ToolOutput, String> {
     let blame = Blame::parse(&answer.head);
     let mut text = String::new();
     let mut shown = 0;
-    let mut used: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut used: BTreeSet<&str> = BTreeSet::new();
     for line in blame.lines.iter().take(last - first + 1) {
         let content = patch::shown(&line.content);
         if text.len() + content.len() > PAGE && shown > 0 {
@@ -104,7 +104,7 @@ async fn blame(place: &Place, args: &Args) -> Result<ToolOutput, String> {
         }
         let content = content.trim_end_matches('\n');
         let _ = writeln!(text, "{} {}\t{content}", name(&line.commit), line.number);
-        used.insert(&line.commit, ());
+        used.insert(&line.commit);
         shown += 1;
     }
     let more = blame.lines.len() > shown || !answer.is_whole();
@@ -112,7 +112,7 @@ async fn blame(place: &Place, args: &Args) -> Result<ToolOutput, String> {
         let _ = writeln!(text, "[more lines follow; go on with first {}]", first + shown);
     }
     text.push('\n');
-    for commit in used.keys().filter_map(|hash| blame.commits.get(*hash)) {
+    for commit in used.iter().filter_map(|hash| blame.commits.get(*hash)) {
         let _ = writeln!(text, "{}", commit.line());
     }
     Ok(ToolOutput::ok(text, text::count(shown, "line")))

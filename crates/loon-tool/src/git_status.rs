@@ -114,8 +114,11 @@ fn head(summary: &StatusSummary) -> String {
     text
 }
 
+/// The line of a file in one section; absent if it is not part of it.
+type Line = fn(&Place, &StatusEntry) -> Option<String>;
+
 fn list(place: &Place, entries: &[StatusEntry], text: &mut String) {
-    let sections: [(&str, fn(&Place, &StatusEntry) -> Option<String>); 4] = [
+    let sections: [(&str, Line); 4] = [
         ("Conflicts", conflict),
         ("Staged", staged),
         ("Not staged", unstaged),

@@ -89,7 +89,7 @@ pub(crate) struct Request {
     pub(crate) kind: Option<Kind>,
     /// A test's name or file.
     pub(crate) filter: Option<String>,
-    /// Further arguments.
+    /// Options and whatever else the call adds.
     pub(crate) args: Vec<String>,
 }
 
@@ -186,7 +186,7 @@ fn check(request: &Request) -> Result<(), String> {
     }
     match &request.filter {
         Some(filter) if filter.starts_with('-') => Err(format!(
-            "filter {} looks like an option: give options in args.",
+            "filter {} looks like an option: give it in options.",
             text::visible_line(filter)
         )),
         Some(filter) if filter.trim().is_empty() => {

@@ -30,7 +30,7 @@ pub struct Args {
     path: Option<String>,
     kind: Option<Kind>,
     #[serde(default)]
-    args: Vec<String>,
+    options: Vec<String>,
     /// Default 600.
     timeout_secs: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl Args {
             path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
             kind: self.kind,
             filter: None,
-            args: self.args.clone(),
+            args: self.options.clone(),
         }
     }
 }

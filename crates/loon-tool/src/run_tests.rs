@@ -32,7 +32,7 @@ pub struct Args {
     /// Name or file of tests.
     filter: Option<String>,
     #[serde(default)]
-    args: Vec<String>,
+    options: Vec<String>,
     /// Default 600.
     timeout_secs: Option<u64>,
 }
@@ -44,7 +44,7 @@ impl Args {
             path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
             kind: self.kind,
             filter: self.filter.clone(),
-            args: self.args.clone(),
+            args: self.options.clone(),
         }
     }
 }

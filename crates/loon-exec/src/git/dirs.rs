@@ -1,6 +1,7 @@
 //! What can be known of a repository from its files alone, without starting Git.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,7 @@ pub fn operation(cwd: &Path) -> Option<String> {
         if let (Some(step), Some(steps)) =
             (word(&format!("{folder}/{step}")), word(&format!("{folder}/{steps}")))
         {
-            text.push_str(&format!(", step {step} of {steps}"));
+            let _ = write!(text, ", step {step} of {steps}");
         }
         return Some(text);
     }

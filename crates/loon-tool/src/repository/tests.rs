@@ -23,7 +23,7 @@ struct Fixture {
 impl Fixture {
     /// A workspace that is a repository on branch `trunk`.
     async fn new() -> Self {
-        let fixture = Self::below("").await;
+        let fixture = Self::below("");
         fixture
             .sh("git init -q -b trunk . && git config user.name 'A U' && git config user.email e@e")
             .await;
@@ -31,7 +31,7 @@ impl Fixture {
     }
 
     /// A workspace in a folder below another, without a repository.
-    async fn below(name: &str) -> Self {
+    fn below(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join(name);
         std::fs::create_dir_all(&root).unwrap();
@@ -341,7 +341,7 @@ async fn lines_are_blamed_in_ranges() {
 
 #[tokio::test]
 async fn what_is_no_repository_is_named() {
-    let fixture = Fixture::below("").await;
+    let fixture = Fixture::below("");
     for output in [
         fixture.diff(json!({})).await,
         fixture.log(json!({})).await,
@@ -356,7 +356,7 @@ async fn what_is_no_repository_is_named() {
 
 #[tokio::test]
 async fn a_bare_repository_has_history_only() {
-    let fixture = Fixture::below("bare").await;
+    let fixture = Fixture::below("bare");
     fixture
         .sh("git init -q -b trunk ../w; cd ../w; echo a > f; git add f
              git -c user.name=n -c user.email=e commit -qm one; cd ../bare; git clone -q --bare ../w .")
@@ -373,7 +373,7 @@ async fn a_bare_repository_has_history_only() {
 
 #[tokio::test]
 async fn a_workspace_that_is_part_of_a_repository_shows_its_part() {
-    let fixture = Fixture::below("part").await;
+    let fixture = Fixture::below("part");
     fixture
         .sh("git init -q -b trunk ..; echo a > ../outside; echo b > inside; git add .. && git -c user.name=n -c user.email=e commit -qm one
              echo c >> ../outside; echo d >> inside")
@@ -410,7 +410,7 @@ async fn repositories_below_are_asked_by_path() {
 
 #[tokio::test]
 async fn files_elsewhere_are_not_read() {
-    let fixture = Fixture::below("root").await;
+    let fixture = Fixture::below("root");
     fixture
         .sh("mkdir ../secret; echo s > ../secret/f; git init -q .; git config core.worktree \"$PWD/../secret\"")
         .await;
@@ -422,7 +422,7 @@ async fn files_elsewhere_are_not_read() {
 
 #[tokio::test]
 async fn objects_that_are_not_here_are_not_fetched() {
-    let fixture = Fixture::below("clone").await;
+    let fixture = Fixture::below("clone");
     fixture
         .sh("git init -q -b trunk ../w; cd ../w; git config uploadpack.allowFilter true; git config user.name n; git config user.email e
              seq 99 > f; git add .; git commit -qm one; echo x > f; git commit -qam two
@@ -435,7 +435,7 @@ async fn objects_that_are_not_here_are_not_fetched() {
 
 #[tokio::test]
 async fn a_history_that_was_cut_off_is_told() {
-    let fixture = Fixture::below("clone").await;
+    let fixture = Fixture::below("clone");
     fixture
         .sh("git init -q -b trunk ../w; cd ../w; for n in 1 2; do git -c user.name=n -c user.email=e commit -q --allow-empty -m $n; done
              git clone -q --depth 1 \"file://$PWD\" ../clone")

@@ -214,22 +214,19 @@ impl Counter {
             add(&mut counts.errors, number);
         } else {
             let words: Vec<&str> = line.split_whitespace().collect();
-            match words.as_slice() {
+            let found = match words.as_slice() {
                 // node --test, tap
-                ["#" | "\u{2139}", word @ ("pass" | "fail" | "skip" | "skipped"), number] => {
-                    if let Ok(number) = number.parse() {
-                        counts.tests(number, word);
-                    }
-                }
+                ["#" | "\u{2139}", word @ ("pass" | "fail" | "skip" | "skipped"), number]
                 // mocha; bun; ava
-                [number, word @ ("passing" | "failing" | "pending"), ..]
+                | [number, word @ ("passing" | "failing" | "pending"), ..]
                 | [number, word @ ("pass" | "fail" | "skip")]
                 | [number, "test" | "tests", word @ ("passed" | "failed" | "skipped")] => {
-                    if let Ok(number) = number.parse() {
-                        counts.tests(number, word);
-                    }
+                    number.parse().ok().map(|number| (number, *word))
                 }
-                _ => {}
+                _ => None,
+            };
+            if let Some((number, word)) = found {
+                counts.tests(number, word);
             }
         }
     }
@@ -239,9 +236,8 @@ impl Counts {
     fn tests(&mut self, number: u64, word: &str) {
         match word {
             "passed" | "passing" | "pass" => add(&mut self.passed, number),
-            "failed" | "failing" | "fail" => add(&mut self.failed, number),
             // An error outside of a test, as pytest says it, is one that failed.
-            "error" | "errors" => add(&mut self.failed, number),
+            "failed" | "failing" | "fail" | "error" | "errors" => add(&mut self.failed, number),
             "skipped" | "skip" | "ignored" | "pending" => add(&mut self.skipped, number),
             _ => {}
         }

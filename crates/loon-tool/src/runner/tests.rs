@@ -23,7 +23,7 @@ fn the_tests_of_a_crate_run_and_are_counted() {
     let fixture = Fixture::new();
     fixture.put("Cargo.toml", MANIFEST);
     fixture.put("lib.rs", "#[test] fn good() {}\n#[test] fn bad() { assert_eq!(1, 2); }\n");
-    let arguments = json!({"args": ["--offline", "--lib"]});
+    let arguments = json!({"options": ["--offline", "--lib"]});
     let output = run(&tool(&fixture), arguments.clone());
     let text = &output.result.text;
     assert!(text.starts_with("$ cargo test --workspace --offline --lib\n[in the workspace root: exit 101, 1 passed, 1 failed, 0 skipped after "), "{text}");
@@ -32,7 +32,7 @@ fn the_tests_of_a_crate_run_and_are_counted() {
     assert_eq!(output.exit_code, Some(101));
     assert_eq!(output.summary, "exit 101, 1 passed, 1 failed, 0 skipped");
 
-    let arguments = json!({"args": ["--offline", "--lib"], "filter": "good"});
+    let arguments = json!({"options": ["--offline", "--lib"], "filter": "good"});
     let tool = tool(&fixture);
     assert_eq!(
         tool.subjects(&serde_json::from_value(arguments.clone()).unwrap()),
