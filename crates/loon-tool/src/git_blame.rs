@@ -38,10 +38,8 @@ impl GitBlame {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: String,
-    /// First line.
     first: Option<usize>,
     last: Option<usize>,
-    /// Default: the file as it is now.
     revision: Option<String>,
 }
 
@@ -49,8 +47,7 @@ impl NativeTool for GitBlame {
     type Args = Args;
 
     const NAME: &'static str = "git_blame";
-    const DESCRIPTION: &'static str =
-        "Show the commit that last changed each line of a file, with author and subject.";
+    const DESCRIPTION: &'static str = "Show which commit last changed each line of a file.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

@@ -39,7 +39,6 @@ impl GitBranches {
 /// Arguments of `git_branches`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// The remote ones instead.
     #[serde(default)]
     remote: bool,
 }
@@ -49,7 +48,7 @@ impl NativeTool for GitBranches {
 
     const NAME: &'static str = "git_branches";
     const DESCRIPTION: &'static str =
-        "List branches, most recent first, with upstream, last commit and worktree.";
+        "List local or remote branches, most recent first, with upstream and last commit.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

@@ -30,11 +30,10 @@ impl GitDiff {
 pub struct Args {
     #[serde(default)]
     staged: bool,
-    /// Revision to compare with, or a range `a..b`.
+    /// Revision, or a range `a..b`.
     base: Option<String>,
     #[serde(default)]
     paths: Vec<String>,
-    /// First line of the patch to show.
     offset: Option<usize>,
 }
 
@@ -42,7 +41,8 @@ impl NativeTool for GitDiff {
     type Args = Args;
 
     const NAME: &'static str = "git_diff";
-    const DESCRIPTION: &'static str = "Show changes of the working files that are not staged, or staged ones, or against a revision.";
+    const DESCRIPTION: &'static str =
+        "Show unstaged changes as a patch, or staged ones, or those against base.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

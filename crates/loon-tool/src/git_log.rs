@@ -41,7 +41,6 @@ pub struct Args {
     /// Or a range `a..b`.
     revision: Option<String>,
     path: Option<String>,
-    /// Default 20.
     limit: Option<usize>,
     skip: Option<usize>,
 }
@@ -57,7 +56,7 @@ impl NativeTool for GitLog {
 
     const NAME: &'static str = "git_log";
     const DESCRIPTION: &'static str =
-        "List commits, newest first, a line each; with path only those that changed it.";
+        "List commits, newest first, a line each: all, or those that changed path.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

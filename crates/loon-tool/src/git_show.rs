@@ -41,9 +41,7 @@ impl GitShow {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     revision: String,
-    /// Show this file or folder as it was then.
     path: Option<String>,
-    /// First line to show.
     offset: Option<usize>,
 }
 
@@ -57,7 +55,8 @@ impl NativeTool for GitShow {
     type Args = Args;
 
     const NAME: &'static str = "git_show";
-    const DESCRIPTION: &'static str = "Show a commit with its changes, or a file at a revision.";
+    const DESCRIPTION: &'static str =
+        "Show a commit with its changes, or with path that file or folder as it was in it.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

@@ -9,7 +9,6 @@ mod python;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::text;
@@ -33,8 +32,8 @@ impl fmt::Display for Task {
     }
 }
 
-// No doc comment: it would go into the schema of each runner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+/// What a project is built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     Cargo,

@@ -28,10 +28,10 @@ impl RunBuild {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: Option<String>,
+    #[schemars(with = "Option<String>")]
     kind: Option<Kind>,
     #[serde(default)]
     options: Vec<String>,
-    /// Default 600.
     timeout_secs: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl NativeTool for RunBuild {
     type Args = Args;
 
     const NAME: &'static str = "run_build";
-    const DESCRIPTION: &'static str = "Build a project (Cargo, Node, Go, Python).";
+    const DESCRIPTION: &'static str = "Build a project of kind cargo, node, go or python.";
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {

@@ -28,10 +28,10 @@ impl RunLint {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: Option<String>,
+    #[schemars(with = "Option<String>")]
     kind: Option<Kind>,
     #[serde(default)]
     options: Vec<String>,
-    /// Default 600.
     timeout_secs: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl NativeTool for RunLint {
 
     const NAME: &'static str = "run_lint";
     const DESCRIPTION: &'static str =
-        "Run a project's linter or type checker (clippy, npm script, go vet, ruff, mypy).";
+        "Lint or type-check a project of kind cargo, node, go or python.";
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {

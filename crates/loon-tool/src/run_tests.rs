@@ -28,12 +28,12 @@ impl RunTests {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: Option<String>,
+    #[schemars(with = "Option<String>")]
     kind: Option<Kind>,
     /// Name or file of tests.
     filter: Option<String>,
     #[serde(default)]
     options: Vec<String>,
-    /// Default 600.
     timeout_secs: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl NativeTool for RunTests {
 
     const NAME: &'static str = "run_tests";
     const DESCRIPTION: &'static str =
-        "Run a project's tests (Cargo, Node, Go, Python) and count what passed and failed.";
+        "Run and count the tests of a project of kind cargo, node, go or python.";
     const CLASS: ToolClass = ToolClass::Executes;
 
     fn title(&self, args: &Args) -> String {

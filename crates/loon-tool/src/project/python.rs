@@ -103,7 +103,15 @@ fn test(
 ) -> Result<Vec<Vec<String>>, String> {
     let filter = request.filter.as_deref();
     if runner.has(project, "pytest") {
-        let mut command = runner.program("pytest");
+        let mut command = match runner {
+            // So the project's own modules are found although it is not installed.
+            Runner::Environment(_) => {
+                let mut python = runner.python(project)?;
+                python.extend(words(&["-m", "pytest"], []));
+                python
+            }
+            _ => runner.program("pytest"),
+        };
         command.extend(request.args.iter().cloned());
         match filter {
             Some(filter) if is_node(project, filter) => command.push(filter.to_owned()),

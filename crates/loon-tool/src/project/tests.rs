@@ -169,7 +169,7 @@ fn python_is_run_by_what_keeps_its_environment() {
     let no_uv = with(&fixture(&uv), &request(Task::Test), &["python3"]).unwrap_err();
     assert!(no_uv.starts_with("uv is not installed"), "{no_uv}");
     let venv = [project, (".venv/bin/python", ""), (".venv/bin/pytest", "")];
-    assert_eq!(command(&venv, Task::Test).unwrap(), ".venv/bin/pytest");
+    assert_eq!(command(&venv, Task::Test).unwrap(), ".venv/bin/python -m pytest");
     let args = Request { args: vec!["--fix".to_owned()], ..request(Task::Lint) };
     assert_eq!(with(&fixture(&uv), &args, &ALL).unwrap(), "uv run ruff check --fix .");
 }

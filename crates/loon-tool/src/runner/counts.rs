@@ -236,8 +236,9 @@ impl Counts {
     fn tests(&mut self, number: u64, word: &str) {
         match word {
             "passed" | "passing" | "pass" => add(&mut self.passed, number),
-            // An error outside of a test, as pytest says it, is one that failed.
-            "failed" | "failing" | "fail" | "error" | "errors" => add(&mut self.failed, number),
+            "failed" | "failing" | "fail" => add(&mut self.failed, number),
+            // Outside of a test, as pytest says it.
+            "error" | "errors" => add(&mut self.errors, number),
             "skipped" | "skip" | "ignored" | "pending" => add(&mut self.skipped, number),
             _ => {}
         }

@@ -51,9 +51,9 @@ fn scripted(script: &str) -> Fixture {
     use std::os::unix::fs::PermissionsExt as _;
     let fixture = Fixture::new();
     fixture.put("pyproject.toml", "");
-    fixture.put(".venv/bin/python", "");
-    fixture.put(".venv/bin/pytest", format!("#!/bin/bash\n{script}\n"));
-    let program = fixture.path(".venv/bin/pytest");
+    fixture.put(".venv/bin/pytest", "");
+    fixture.put(".venv/bin/python", format!("#!/bin/bash\n{script}\n"));
+    let program = fixture.path(".venv/bin/python");
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
     fixture
 }
@@ -64,14 +64,14 @@ fn a_filter_is_one_word() {
     let filter = "it's $(touch ran) & more";
     let output = run(&tool(&fixture), json!({"filter": filter}));
     assert!(
-        output.result.text.ends_with("<-k><it's $(touch ran) & more>\n"),
+        output.result.text.ends_with("<-m><pytest><-k><it's $(touch ran) & more>\n"),
         "{}",
         output.result.text
     );
     let args = serde_json::from_value(json!({"filter": filter})).unwrap();
     let subjects = tool(&fixture).subjects(&args).unwrap();
     let [Subject::Command { line, .. }] = subjects.as_slice() else { panic!("no command") };
-    assert_eq!(shlex::split(line).unwrap(), [".venv/bin/pytest", "-k", filter]);
+    assert_eq!(shlex::split(line).unwrap(), [".venv/bin/python", "-m", "pytest", "-k", filter]);
     assert!(!fixture.path("ran").exists());
 }
 
@@ -137,12 +137,12 @@ fn a_run_can_be_cancelled_and_is_told_live() {
 fn what_cannot_be_run_is_said() {
     let fixture = Fixture::new();
     fixture.put("pyproject.toml", "");
-    fixture.put(".venv/bin/python", "");
-    fixture.put(".venv/bin/pytest", "no program");
+    fixture.put(".venv/bin/pytest", "");
+    fixture.put(".venv/bin/python", "no program");
     let output = run(&tool(&fixture), json!({}));
     assert!(output.result.is_error);
     assert!(
-        output.result.text.contains("$ .venv/bin/pytest\nIt was not run: cannot start"),
+        output.result.text.contains("$ .venv/bin/python -m pytest\nIt was not run: cannot start"),
         "{}",
         output.result.text
     );

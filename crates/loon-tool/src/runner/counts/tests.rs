@@ -34,7 +34,7 @@ fn cargo_warnings_and_errors_are_counted_once() {
 fn pytest_and_unittest_are_read() {
     let python = |output| counted_in(Kind::Python, output);
     let line = "==== 1 failed, 3 passed, 2 skipped, 1 warning, 1 error in 0.12s ====\n";
-    assert_eq!(python(line), "3 passed, 2 failed, 2 skipped");
+    assert_eq!(python(line), "3 passed, 1 failed, 2 skipped, 1 error");
     assert_eq!(python("3 passed in 61.20s (0:01:01)\n"), "3 passed");
     assert_eq!(python("Ran 12 tests in 0.001s\n\nOK\n"), "12 passed, 0 failed");
     let output =
