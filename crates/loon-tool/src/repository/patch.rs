@@ -43,7 +43,9 @@ pub(crate) fn page(answer: &Captured, offset: usize) -> Result<Page, String> {
     }
     let mut text = String::new();
     if offset <= 1 && !files.is_empty() {
-        let _ = writeln!(text, "{summary}{}", if whole { "" } else { " and more" });
+        // All numbers come before the patch.
+        let counted = whole || !patch.is_empty();
+        let _ = writeln!(text, "{summary}{}", if counted { "" } else { " and more" });
         if !whole || patch.len() > PAGE - LIST {
             list(&files, &mut text);
         }
@@ -189,7 +191,7 @@ mod tests {
         let mut answer = whole("1\t0\tf\n\ndiff --git a/f b/f\n+x\n");
         answer.omitted = 1;
         let text = page(&answer, 1).unwrap().text;
-        assert!(text.starts_with("1 file, +1 -0 and more\n  f +1 -0\n\ndiff"), "{text}");
+        assert!(text.starts_with("1 file, +1 -0\n  f +1 -0\n\ndiff"), "{text}");
         assert!(
             text.ends_with(
                 "[lines 1 to 2 of more than 2 of the patch; name paths to see the rest]\n"
@@ -197,6 +199,9 @@ mod tests {
             "{text}"
         );
         assert!(page(&answer, 3).unwrap_err().contains("Name paths"));
+        answer.head.truncate(6);
+        let text = page(&answer, 1).unwrap().text;
+        assert!(text.starts_with("1 file, +1 -0 and more\n"), "{text}");
     }
 
     #[test]
