@@ -2,6 +2,7 @@
 //! program, opens a pager or waits for a person.
 
 mod dirs;
+mod query;
 mod status;
 
 use std::ffi::{OsStr, OsString};
@@ -11,8 +12,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use dirs::branch;
-pub use status::StatusSummary;
+pub use dirs::{branch, operation};
+pub use query::Query;
+pub use status::{Change, Kind, StatusEntry, StatusSummary, entries};
 
 use crate::capture::Captured;
 use crate::spawn::{Cause, Spawn, SpawnError, Spawner};
@@ -24,35 +26,69 @@ const OUTPUT: usize = 4 * 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Options before the subcommand.
-const OPTIONS: [&str; 11] = [
-    "--no-pager",
-    "--literal-pathspecs",
-    "--no-optional-locks",
-    "-c",
+const OPTIONS: [&str; 3] = ["--no-pager", "--literal-pathspecs", "--no-optional-locks"];
+
+/// Settings that hold whatever the user or the repository has set: none starts a program, none
+/// changes the form of what Git prints.
+const SETTINGS: [&str; 15] = [
     "core.fsmonitor=false",
-    "-c",
     "core.hooksPath=/dev/null",
-    "-c",
     "core.pager=cat",
-    "-c",
+    "core.quotePath=false",
+    "color.ui=false",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "diff.relative=false",
+    "diff.orderFile=/dev/null",
+    "diff.suppressBlankEmpty=false",
+    "i18n.logOutputEncoding=UTF-8",
+    "log.follow=false",
+    "log.showRoot=true",
     "log.showSignature=false",
+    "submodule.recurse=false",
 ];
 
-/// Variables that would point Git at another repository or start another program.
-const FOREIGN: [&str; 9] = [
+/// Variables that would point Git at another repository, change how it reads paths, or start
+/// another program.
+const FOREIGN: [&str; 20] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
     "GIT_INDEX_FILE",
     "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_NAMESPACE",
     "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_ATTR_SOURCE",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_DIFF_OPTS",
     "GIT_EXTERNAL_DIFF",
     "GIT_TRACE",
+    "GIT_SSH_COMMAND",
 ];
 
-/// Subcommands that show differences and so would run a repository's own programs to make them.
-const SHOW_DIFFERENCES: [&str; 4] = ["diff", "log", "show", "stash"];
+/// Subcommands that show differences.
+const SHOW_DIFFERENCES: [&str; 3] = ["diff", "log", "show"];
+/// Options for them: no program of the repository makes a difference, and its form is fixed. No
+/// submodule is entered.
+const DIFFERENCES: [&str; 10] = [
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--find-renames",
+    "--submodule=short",
+    "--ignore-submodules=dirty",
+];
 
 /// Why a Git command gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +115,22 @@ pub enum GitError {
         command: String,
         /// Folder it ran in.
         cwd: PathBuf,
+    },
+    /// No commit or object goes by that name.
+    #[error("{revision:?} names no revision in {}", cwd.display())]
+    NoRevision {
+        /// As it was asked for.
+        revision: String,
+        /// Folder it was looked for in.
+        cwd: PathBuf,
+    },
+    /// The repository keeps its files in a folder that does not hold the one asked about.
+    #[error("the repository at {} has its files elsewhere, at {}", cwd.display(), worktree.display())]
+    Elsewhere {
+        /// The folder asked about.
+        cwd: PathBuf,
+        /// What its setting `core.worktree` says.
+        worktree: PathBuf,
     },
     /// It was cancelled.
     #[error("git {command} was cancelled")]
@@ -110,13 +162,67 @@ impl Git {
         args: &[&str],
         paths: &[&Path],
     ) -> Result<Captured, GitError> {
+        self.ask(&Query::new(command).args(args).paths(paths)).await
+    }
+
+    /// Asks Git. Where the query has a limit, Git is ended as soon as it has printed more.
+    pub async fn ask(&self, query: &Query) -> Result<Captured, GitError> {
         let filters = self.own_filters().await?;
-        self.start(command, args, paths, &filters).await
+        self.start(query, &filters).await
+    }
+
+    /// The objects that a revision or range names: each a full hash, with `^` before it if it is
+    /// excluded. What looks like an option is no revision.
+    pub async fn resolve(&self, revision: &str) -> Result<Vec<String>, GitError> {
+        let unknown =
+            || GitError::NoRevision { revision: revision.to_owned(), cwd: self.cwd.clone() };
+        if revision.starts_with('-') || revision.chars().any(char::is_control) {
+            return Err(unknown());
+        }
+        let query = Query::new("rev-parse").args(&["--revs-only", "--end-of-options", revision]);
+        let output = match self.start(&query, &[]).await {
+            Ok(output) => output.head,
+            Err(GitError::Failed { message, .. }) if !message.contains("not a git repository") => {
+                return Err(unknown());
+            }
+            Err(error) => return Err(error),
+        };
+        let hashes: Vec<String> = String::from_utf8_lossy(&output)
+            .lines()
+            .filter(|line| is_hash(line.strip_prefix('^').unwrap_or(line)))
+            .map(str::to_owned)
+            .collect();
+        if hashes.is_empty() { Err(unknown()) } else { Ok(hashes) }
+    }
+
+    /// The repository that the folder lies in.
+    pub async fn repository(&self) -> Result<Repository, GitError> {
+        let flags = ["--is-bare-repository", "--is-shallow-repository"];
+        let query = Query::new("rev-parse").args(&flags);
+        let (output, has_files) = match self.start(&query.clone().arg("--show-toplevel"), &[]).await
+        {
+            Ok(output) => (output.head, true),
+            Err(GitError::Failed { .. }) => (self.start(&query, &[]).await?.head, false),
+            Err(error) => return Err(error),
+        };
+        let mut lines = output.splitn(3, |byte| *byte == b'\n');
+        let mut flag = || lines.next() == Some(&b"true"[..]);
+        let (bare, shallow) = (flag(), flag());
+        let worktree = lines
+            .next()
+            .filter(|_| has_files)
+            .map(|path| PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"\n").unwrap_or(path))));
+        if let Some(worktree) = &worktree
+            && !self.cwd.canonicalize().is_ok_and(|cwd| cwd.starts_with(worktree))
+        {
+            return Err(GitError::Elsewhere { cwd: self.cwd.clone(), worktree: worktree.clone() });
+        }
+        Ok(Repository { worktree, bare, shallow })
     }
 
     /// Root of the worktree that the folder lies in.
     pub async fn toplevel(&self) -> Result<PathBuf, GitError> {
-        let output = self.start("rev-parse", &["--show-toplevel"], &[], &[]).await?.head;
+        let output = self.start(&Query::new("rev-parse").arg("--show-toplevel"), &[]).await?.head;
         let path = output.strip_suffix(b"\n").unwrap_or(&output);
         Ok(PathBuf::from(OsStr::from_bytes(path)))
     }
@@ -125,24 +231,20 @@ impl Git {
     pub async fn status_summary(&self) -> Result<StatusSummary, GitError> {
         let args = ["--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty"];
         let output = self.run("status", &args, &[]).await?;
-        Ok(StatusSummary::parse(&output))
+        Ok(StatusSummary::of(&output))
     }
 
-    async fn start(
-        &self,
-        command: &str,
-        args: &[&str],
-        paths: &[&Path],
-        emptied: &[OsString],
-    ) -> Result<Captured, GitError> {
-        let mut spawn = self.spawner.program("git", &self.cwd).args(OPTIONS).args([command]);
+    async fn start(&self, query: &Query, emptied: &[OsString]) -> Result<Captured, GitError> {
+        let command = query.command.as_str();
+        let mut spawn = self.spawner.program("git", &self.cwd).args(OPTIONS);
+        for setting in SETTINGS {
+            spawn = spawn.args(["-c", setting]);
+        }
+        spawn = spawn.args([command]);
         if SHOW_DIFFERENCES.contains(&command) {
-            spawn = spawn.args(["--no-ext-diff", "--no-textconv"]);
+            spawn = spawn.args(DIFFERENCES);
         }
-        spawn = spawn.args(args);
-        if !paths.is_empty() {
-            spawn = spawn.args(["--"]).args(paths);
-        }
+        spawn = query.arguments().fold(spawn, |spawn, word| spawn.args([word]));
         spawn = FOREIGN.iter().fold(spawn, Spawn::env_remove);
         if !emptied.is_empty() {
             // Not by `-c`: the name of a setting may hold a `=`.
@@ -154,18 +256,35 @@ impl Git {
                     .env(format!("GIT_CONFIG_VALUE_{index}"), value);
             }
         }
-        let finished = spawn
+        let enough = self.cancel.child_token();
+        if let Some(limit) = query.limit {
+            let (enough, mut heard) = (enough.clone(), 0);
+            spawn = spawn.on_output(move |bytes| {
+                heard += bytes.len();
+                if heard > limit {
+                    enough.cancel();
+                }
+            });
+        }
+        let mut finished = spawn
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
+            // An object that is not here is not fetched: older versions know the second only.
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "none")
             .separate_errors()
-            .keep(OUTPUT, 0)
+            .keep(query.limit.unwrap_or(OUTPUT), 0)
             .timeout(TIMEOUT)
-            .cancel(self.cancel.clone())
+            .cancel(enough)
             .run()
             .await?;
         let (command, cwd) = (command.to_owned(), self.cwd.clone());
         match finished.exit.cause {
-            Cause::Cancelled => Err(GitError::Cancelled { command }),
+            Cause::Cancelled if self.cancel.is_cancelled() => Err(GitError::Cancelled { command }),
+            Cause::Cancelled => {
+                finished.output.omitted = finished.output.omitted.max(1);
+                Ok(finished.output)
+            }
             Cause::TimedOut => Err(GitError::TimedOut { command, cwd }),
             Cause::Ended if finished.exit.is_success() => Ok(finished.output),
             Cause::Ended => {
@@ -182,13 +301,28 @@ impl Git {
             return Ok(Vec::new());
         }
         let args = ["--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];
-        match self.start("config", &args, &[], &[]).await {
+        match self.start(&Query::new("config").args(&args), &[]).await {
             Ok(output) => Ok(filters_of_repository(&output.head)),
             // Status 1 says that no setting matches.
             Err(GitError::Failed { code: Some(1), .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
+}
+
+/// A repository, as seen from a folder in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// Root of its files; absent in a bare repository and inside of `.git`.
+    pub worktree: Option<PathBuf>,
+    /// It has no files, only history.
+    pub bare: bool,
+    /// Its history was cut off when it was cloned.
+    pub shallow: bool,
+}
+
+fn is_hash(word: &str) -> bool {
+    word.len() >= 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Picks the names whose scope is the repository out of `scope NUL name NUL ...`.

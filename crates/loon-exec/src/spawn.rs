@@ -122,6 +122,17 @@ impl Spawner {
         self.hidden.iter().fold(spawn, Spawn::env_remove)
     }
 
+    /// Where a program of this name lies on the `PATH` that it would be looked for on.
+    pub fn find(&self, program: &str) -> Option<PathBuf> {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(
+            |path| {
+                path.metadata()
+                    .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+            },
+        )
+    }
+
     /// A shell line to run in `cwd`, by `bash -c` without start-up files.
     pub fn bash(&self, line: &str, cwd: &Path) -> Spawn {
         self.program("bash", cwd)

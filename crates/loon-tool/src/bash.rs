@@ -1,6 +1,6 @@
 //! `bash`: runs a shell line in the workspace root.
 
-mod live;
+pub(crate) mod live;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -167,7 +167,8 @@ fn result(finished: &Finished, timeout: Duration) -> ToolOutput {
     output
 }
 
-fn end(exit: Exit, timeout: Duration) -> String {
+/// How a program ended, as said to the model.
+pub(crate) fn end(exit: Exit, timeout: Duration) -> String {
     match exit.cause {
         Cause::TimedOut => format!("timed out after {} s and was ended", timeout.as_secs_f64()),
         Cause::Cancelled => "cancelled and ended".to_owned(),

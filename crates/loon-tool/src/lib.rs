@@ -18,6 +18,12 @@ pub mod fetch;
 pub mod file_info;
 #[cfg(test)]
 mod fixture;
+pub mod git_blame;
+pub mod git_branches;
+pub mod git_diff;
+pub mod git_log;
+pub mod git_show;
+pub mod git_status;
 pub mod glob;
 pub mod grep;
 pub mod list_directory;
@@ -30,8 +36,14 @@ pub mod process_start;
 pub mod process_stop;
 pub mod process_write;
 pub mod processes;
+mod project;
 pub mod read;
 pub mod read_many;
+mod repository;
+pub mod run_build;
+pub mod run_lint;
+pub mod run_tests;
+mod runner;
 mod snapshot;
 mod status;
 mod task;
@@ -75,6 +87,15 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(process_write::ProcessWrite::new(processes)),
         native_tool(process_stop::ProcessStop::new(processes)),
         native_tool(process_list::ProcessList::new(processes)),
+        native_tool(git_status::GitStatus::new(workspace, spawner)),
+        native_tool(git_diff::GitDiff::new(workspace, spawner)),
+        native_tool(git_log::GitLog::new(workspace, spawner)),
+        native_tool(git_show::GitShow::new(workspace, spawner)),
+        native_tool(git_blame::GitBlame::new(workspace, spawner)),
+        native_tool(git_branches::GitBranches::new(workspace, spawner)),
+        native_tool(run_tests::RunTests::new(workspace, spawner)),
+        native_tool(run_build::RunBuild::new(workspace, spawner)),
+        native_tool(run_lint::RunLint::new(workspace, spawner)),
         native_tool(todo_read::TodoRead::new(record)),
         native_tool(todo_write::TodoWrite),
         native_tool(update_plan::UpdatePlan),

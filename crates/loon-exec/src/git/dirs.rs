@@ -1,6 +1,7 @@
 //! What can be known of a repository from its files alone, without starting Git.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,45 @@ pub fn branch(cwd: &Path) -> Option<String> {
     let name = head.strip_prefix("ref:")?.trim().strip_prefix("refs/heads/")?;
     // What repositories write that keep their references in a table of their own.
     (name != ".invalid").then(|| name.to_owned())
+}
+
+/// What is under way where `cwd` lies and waits to be continued or given up: a merge, a rebase with
+/// its branch and how far it is, and so on.
+pub fn operation(cwd: &Path) -> Option<String> {
+    let own = GitDirs::find(cwd)?.own;
+    let word = |file: &str| {
+        std::fs::read_to_string(own.join(file)).ok().map(|text| text.trim().to_owned())
+    };
+    for (folder, step, steps) in
+        [("rebase-merge", "msgnum", "end"), ("rebase-apply", "next", "last")]
+    {
+        if !own.join(folder).is_dir() {
+            continue;
+        }
+        let mut text = "rebase".to_owned();
+        if own.join(folder).join("applying").exists() {
+            "application of patches".clone_into(&mut text);
+        }
+        if let Some(branch) = word(&format!("{folder}/head-name")) {
+            text.push_str(" of ");
+            text.push_str(branch.strip_prefix("refs/heads/").unwrap_or(&branch));
+        }
+        if let (Some(step), Some(steps)) =
+            (word(&format!("{folder}/{step}")), word(&format!("{folder}/{steps}")))
+        {
+            let _ = write!(text, ", step {step} of {steps}");
+        }
+        return Some(text);
+    }
+    [
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisection"),
+    ]
+    .into_iter()
+    .find(|(file, _)| own.join(file).exists())
+    .map(|(_, name)| name.to_owned())
 }
 
 /// Folders in which Git keeps a worktree's state.

@@ -96,7 +96,7 @@ fn status_headers_are_read() {
     let head =
         b"# branch.oid abc\0# branch.head m\0# branch.upstream o/m\0# branch.ab +2 -13\0u UU x\0"
             .to_vec();
-    let summary = StatusSummary::parse(&Captured { head, omitted: 1, tail: Vec::new() });
+    let summary = StatusSummary::of(&Captured { head, omitted: 1, tail: Vec::new() });
     assert_eq!(
         summary,
         StatusSummary {
@@ -145,4 +145,104 @@ async fn paths_are_data() {
     repository.git().run("add", &[], &[Path::new("-n"), Path::new("*")]).await.unwrap();
     let listed = repository.git().run("ls-files", &["-z"], &[]).await.unwrap();
     assert_eq!(listed.head, b"*\0-n\0");
+}
+
+#[tokio::test]
+async fn a_revision_or_range_is_resolved_to_hashes() {
+    let repository = Repository::new().await;
+    repository
+        .sh("for n in 1 2; do git commit -q --allow-empty -m $n; done; git branch -- side HEAD~1")
+        .await;
+    let git = repository.git();
+    let head = git.resolve("HEAD").await.unwrap();
+    let side = git.resolve("side").await.unwrap();
+    assert_eq!((head.len(), head[0].len(), side.len()), (1, 40, 1));
+    assert_eq!(
+        git.resolve("side..HEAD").await.unwrap(),
+        [head[0].clone(), format!("^{}", side[0])]
+    );
+    for no in ["--all", "-n1", "gone", "", "HEAD\n", "HEAD^2", "a..b"] {
+        let error = git.resolve(no).await.unwrap_err();
+        assert!(matches!(error, GitError::NoRevision { .. }), "{no}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn git_is_ended_when_it_has_said_enough() {
+    let repository = Repository::new().await;
+    repository.sh("seq 300000 > f; git add f").await;
+    let query = Query::new("diff").arg("--cached").limit(1000);
+    let output = repository.git().ask(&query).await.unwrap();
+    assert_eq!(output.head.len(), 1000);
+    assert!(!output.is_whole());
+    let query = Query::new("diff").arg("--cached").limit(8 * 1024 * 1024);
+    assert!(repository.git().ask(&query).await.unwrap().is_whole());
+}
+
+#[tokio::test]
+async fn a_cancelled_question_is_no_answer() {
+    let repository = Repository::new().await;
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let git = Git::new(&Spawner::default(), repository.path(), &cancel);
+    let error = git.ask(&Query::new("status").limit(1000)).await.unwrap_err();
+    assert!(matches!(error, GitError::Cancelled { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn each_file_of_a_status_is_told() {
+    let repository = Repository::new().await;
+    repository
+        .sh("seq 20 > moved; echo a > both; git add . && git commit -q -m one
+             git mv moved 'new name'; echo c >> both; git add both; echo e >> both; mkdir d; touch d/x")
+        .await;
+    let output = repository.git().run("status", &["--porcelain=v2", "-z"], &[]).await.unwrap();
+    let changed = |staged, unstaged, from: Option<&str>| Kind::Changed {
+        staged,
+        unstaged,
+        from: from.map(PathBuf::from),
+        submodule: false,
+    };
+    let entry = |path: &str, kind| StatusEntry { path: path.into(), kind };
+    let modified = Some(Change::Modified);
+    assert_eq!(
+        entries(&output),
+        [
+            entry("both", changed(modified, modified, None)),
+            entry("new name", changed(Some(Change::Renamed), None, Some("moved"))),
+            entry("d/", Kind::Untracked),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_known() {
+    let repository = Repository::new().await;
+    repository
+        .sh("echo a > f; git add f; git commit -qm a; git checkout -qb side; echo s > f; git commit -qam s
+             git checkout -q trunk; echo t > f; git commit -qam t")
+        .await;
+    assert_eq!(operation(repository.path()), None);
+    repository.sh("! git cherry-pick side").await;
+    assert_eq!(operation(repository.path()).as_deref(), Some("cherry-pick"));
+    repository
+        .sh("git cherry-pick --abort; git checkout -q side; ! git rebase --apply trunk")
+        .await;
+    assert_eq!(operation(repository.path()).as_deref(), Some("rebase of side, step 1 of 1"));
+}
+
+#[test]
+fn programs_are_found_on_the_path() {
+    let spawner = Spawner::default();
+    assert!(spawner.find("git").is_some_and(|path| path.is_absolute() && path.ends_with("git")));
+    assert_eq!(spawner.find("no-such-program-at-all"), None);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_status_is_read(head in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+        let whole = [&b"1 "[..], &head, b"\0u ", &head, b"\0"].concat();
+        let output = Captured { head: whole, omitted: 0, tail: Vec::new() };
+        let _ = (entries(&output), StatusSummary::of(&output));
+    }
 }

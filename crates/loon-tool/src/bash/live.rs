@@ -16,7 +16,7 @@ const PIECE: usize = 8 * 1024;
 
 /// Output on its way from the process to the progress channel.
 #[derive(Debug, Default)]
-pub(super) struct LiveOutput {
+pub(crate) struct LiveOutput {
     pending: Mutex<Pending>,
     arrived: Notify,
 }
@@ -30,7 +30,7 @@ struct Pending {
 
 impl LiveOutput {
     /// Takes what the process wrote. Never blocks on a reader.
-    pub(super) fn push(&self, bytes: &[u8]) {
+    pub(crate) fn push(&self, bytes: &[u8]) {
         let mut pending = self.pending();
         let newest = &bytes[bytes.len().saturating_sub(PIECE)..];
         let overflow = (pending.bytes.len() + newest.len()).saturating_sub(PIECE);
@@ -42,7 +42,7 @@ impl LiveOutput {
     }
 
     /// The text of what came since the last time, if there is any.
-    pub(super) fn take(&self) -> Option<String> {
+    pub(crate) fn take(&self) -> Option<String> {
         let mut pending = self.pending();
         let bytes = std::mem::take(&mut pending.bytes);
         let skipped = std::mem::take(&mut pending.skipped);
@@ -57,7 +57,7 @@ impl LiveOutput {
     }
 
     /// Sends until it is dropped.
-    pub(super) async fn forward(&self, progress: &mpsc::Sender<Progress>) -> Infallible {
+    pub(crate) async fn forward(&self, progress: &mpsc::Sender<Progress>) -> Infallible {
         loop {
             self.arrived.notified().await;
             if let Some(text) = self.take()

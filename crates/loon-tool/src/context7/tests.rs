@@ -225,6 +225,7 @@ fn switched_off_its_tools_are_not_offered() {
         let mut options = options(None, "https://docs.example");
         options.context7.enabled = enabled;
         let tools = native_tools(&Environment {
+            processes: Arc::default(),
             workspace: Arc::clone(&fixture.workspace),
             spawner: Spawner::new(Vec::new()),
             record: watch::Sender::default().subscribe(),

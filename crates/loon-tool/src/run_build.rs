@@ -1,0 +1,72 @@
+//! `run_build`: builds a project.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::{Subject, ToolClass};
+use loon_exec::Spawner;
+use loon_kernel::{EffectContext, NativeTool, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::project::{Kind, Request, Task};
+use crate::runner::{Runner, gate_timeout};
+use crate::workspace::Workspace;
+
+/// Builds.
+pub struct RunBuild {
+    runner: Runner,
+}
+
+impl RunBuild {
+    pub(crate) fn new(workspace: &Arc<Workspace>, spawner: &Spawner) -> Self {
+        Self { runner: Runner::new(workspace, spawner) }
+    }
+}
+
+/// Arguments of `run_build`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    path: Option<String>,
+    #[schemars(with = "Option<String>")]
+    kind: Option<Kind>,
+    #[serde(default)]
+    options: Vec<String>,
+    timeout_secs: Option<u64>,
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        Request {
+            task: Task::Build,
+            path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
+            kind: self.kind,
+            filter: None,
+            args: self.options.clone(),
+        }
+    }
+}
+
+impl NativeTool for RunBuild {
+    type Args = Args;
+
+    const NAME: &'static str = "run_build";
+    const DESCRIPTION: &'static str = "Build a project of kind cargo, node, go or python.";
+    const CLASS: ToolClass = ToolClass::Executes;
+
+    fn title(&self, args: &Args) -> String {
+        self.runner.title(&args.request())
+    }
+
+    fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
+        self.runner.subjects(&args.request())
+    }
+
+    fn timeout(&self, args: &Args) -> Option<Duration> {
+        Some(gate_timeout(args.timeout_secs))
+    }
+
+    async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
+        self.runner.run(&args.request(), args.timeout_secs, cx).await
+    }
+}
