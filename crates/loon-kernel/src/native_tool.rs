@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::{BoxFuture, Subject, ToolClass, ToolSpec};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
@@ -69,7 +69,9 @@ fn parse<T: NativeTool>(arguments: &Value) -> Result<T::Args, String> {
     if let Value::String(raw) = arguments {
         return Err(format!("The arguments of {} are not valid JSON: {raw}", T::NAME));
     }
-    serde_json::from_value(without_nulls(arguments.clone()))
+    // As they are first: where a tool takes any value, null is one.
+    T::Args::deserialize(arguments)
+        .or_else(|_| serde_json::from_value(without_nulls(arguments.clone())))
         .map_err(|error| format!("Wrong arguments for {}: {error}.", T::NAME))
 }
 
