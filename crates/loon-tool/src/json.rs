@@ -280,6 +280,8 @@ fn syntax(text: &str, error: &serde_json::Error) -> String {
         " The file is empty."
     } else if around.starts_with('/') || around.starts_with('#') {
         " Comments are no JSON; use read and edit for this file."
+    } else if around.starts_with(['}', ']']) && before.trim_end().ends_with(',') {
+        " JSON has no comma before a closing bracket; use read and edit for this file."
     } else if message.starts_with("trailing characters") && (more || around.starts_with('{')) {
         " Several JSON values in one file (JSON Lines) are for read and edit."
     } else {

@@ -58,6 +58,9 @@ impl Language {
 
     /// What a line of code declares: kind and name.
     pub(super) fn declared<'l>(&self, line: &'l str) -> Option<(&'static str, &'l str)> {
+        if is_statement(line) {
+            return None;
+        }
         self.compiled().iter().find_map(|(kind, shape)| {
             let name = shape.captures(line)?.name("name")?.as_str();
             (!KEYWORDS.contains(&name)).then_some((*kind, name))
@@ -82,6 +85,18 @@ const KEYWORDS: [&str; 22] = [
     "if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "await",
     "function", "typeof", "delete", "case", "sizeof", "super", "in", "of", "not", "using", "with",
 ];
+
+/// Words that begin statements which otherwise look like a type and a name.
+const STATEMENTS: [&str; 7] = ["return", "new", "throw", "else", "await", "goto", "yield"];
+
+/// True for a line as `return f(x);`, but not for a method called `return`.
+fn is_statement(line: &str) -> bool {
+    STATEMENTS.iter().any(|word| {
+        line.trim_start().strip_prefix(word).is_some_and(|rest| {
+            rest.starts_with([' ', '\t']) && !rest.trim_start().starts_with('(')
+        })
+    })
+}
 
 pub(super) const C_LIKE: Syntax =
     Syntax { line: &["//"], blocks: &[("/*", "*/")], quotes: &['"'], chars: true };

@@ -32,15 +32,15 @@ fn attempt(text: &str, syntax: Syntax) -> (String, bool) {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(ch) = rest.chars().next() {
-        let length = if syntax.line.iter().any(|mark| begins_comment(&out, rest, mark)) {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if let Some((open, close)) =
-            syntax.blocks.iter().find(|(open, _)| rest.starts_with(open))
-        {
+        // Blocks first: one may begin like the comment of a line, and with more.
+        let block = syntax.blocks.iter().find(|(open, _)| rest.starts_with(open));
+        let length = if let Some((open, close)) = block {
             match block_length(rest, open, close) {
                 Some(length) => length,
                 None => return (out, false),
             }
+        } else if syntax.line.iter().any(|mark| begins_comment(&out, rest, mark)) {
+            rest.find('\n').unwrap_or(rest.len())
         } else if syntax.chars && ch == '\'' {
             char_length(rest)
         } else if syntax.quotes.contains(&ch) {
