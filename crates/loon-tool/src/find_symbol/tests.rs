@@ -79,9 +79,9 @@ fn a_kind_narrows_the_search() {
 #[test]
 fn many_hits_and_large_files_are_told() {
     let fixture = Fixture::new();
-    let functions: String =
-        (0..SHOWN + 5).map(|number| format!("fn item{number}() {{}}\n")).collect();
-    fixture.put("a.rs", functions);
+    let functions: Vec<_> =
+        (0..SHOWN + 5).map(|number| format!("fn item{number}() {{}}")).collect();
+    fixture.put("a.rs", functions.join("\n"));
     fixture.put("b.rs", " ".repeat(FILE as usize + 1));
     let text = find(&fixture, json!({"name": "item"}));
     assert!(text.ends_with(

@@ -35,12 +35,12 @@ fn change(
     Ok(spliced(text, make(root, &Layout::of(root, false))?))
 }
 
-fn did_set(text: &str, place: &str, value: Value) -> String {
-    change(text, |root, layout| set(root, &pointer(place), &value, layout)).unwrap()
+fn did_set(text: &str, place: &str, value: &Value) -> String {
+    change(text, |root, layout| set(root, &pointer(place), value, layout)).unwrap()
 }
 
-fn did_add(text: &str, place: &str, value: Value) -> String {
-    change(text, |root, layout| add(root, &pointer(place), &value, layout)).unwrap()
+fn did_add(text: &str, place: &str, value: &Value) -> String {
+    change(text, |root, layout| add(root, &pointer(place), value, layout)).unwrap()
 }
 
 fn did_remove(text: &str, place: &str) -> String {
@@ -141,48 +141,48 @@ const PACKAGE: &str = "{\n    \"name\": \"a\",\n    \"version\": \"1.10\",\n    
 #[test]
 fn new_values_take_the_layout_of_their_surroundings() {
     assert_eq!(
-        did_set(PACKAGE, "/scripts/build", json!("y")),
+        did_set(PACKAGE, "/scripts/build", &json!("y")),
         PACKAGE.replace("\"x\"", "\"x\",\n        \"build\": \"y\"")
     );
     assert_eq!(
-        did_set(PACKAGE, "/empty", json!({"a": [1, {}]})),
+        did_set(PACKAGE, "/empty", &json!({"a": [1, {}]})),
         PACKAGE
             .replace("{}", "{\n        \"a\": [\n            1,\n            {}\n        ]\n    }")
     );
     assert_eq!(
-        did_set(PACKAGE, "/empty/k", json!(true)),
+        did_set(PACKAGE, "/empty/k", &json!(true)),
         PACKAGE.replace("{}", "{\n        \"k\": true\n    }")
     );
     assert_eq!(
-        did_set(PACKAGE, "/files", json!(["lib"])),
+        did_set(PACKAGE, "/files", &json!(["lib"])),
         PACKAGE.replace("[\"lib\", \"bin\"]", "[\"lib\"]")
     );
     assert_eq!(
-        did_add(PACKAGE, "/files/-", json!("doc")),
+        did_add(PACKAGE, "/files/-", &json!("doc")),
         PACKAGE.replace("\"bin\"]", "\"bin\", \"doc\"]")
     );
     assert_eq!(
-        did_add(PACKAGE, "/files/0", json!("doc")),
+        did_add(PACKAGE, "/files/0", &json!("doc")),
         PACKAGE.replace("[\"lib\"", "[\"doc\", \"lib\"")
     );
     let tabs = "{\n\t\"a\":[\n\t\t1\n\t]\n}";
     assert_eq!(
-        did_add(tabs, "/a/0", json!([2])),
+        did_add(tabs, "/a/0", &json!([2])),
         "{\n\t\"a\":[\n\t\t[\n\t\t\t2\n\t\t],\n\t\t1\n\t]\n}"
     );
     assert_eq!(
-        did_add(tabs, "/b", json!({"c": 1})),
+        did_add(tabs, "/b", &json!({"c": 1})),
         "{\n\t\"a\":[\n\t\t1\n\t],\n\t\"b\":{\n\t\t\"c\":1\n\t}\n}"
     );
     assert_eq!(
-        did_set("{\"a\":1,\"b\":[1,2]}", "/b", json!({"c": [1, 2]})),
+        did_set("{\"a\":1,\"b\":[1,2]}", "/b", &json!({"c": [1, 2]})),
         "{\"a\":1,\"b\":{\"c\":[1,2]}}"
     );
-    assert_eq!(did_set("{\"a\": 1}", "/b", json!([1, 2])), "{\"a\": 1, \"b\": [1, 2]}");
-    assert_eq!(did_set("{}", "/a", json!(1)), "{\n  \"a\": 1\n}");
-    assert_eq!(did_set("[1]", "", json!({"a": 1})), "{\"a\": 1}");
+    assert_eq!(did_set("{\"a\": 1}", "/b", &json!([1, 2])), "{\"a\": 1, \"b\": [1, 2]}");
+    assert_eq!(did_set("{}", "/a", &json!(1)), "{\n  \"a\": 1\n}");
+    assert_eq!(did_set("[1]", "", &json!({"a": 1})), "{\"a\": 1}");
     assert_eq!(
-        did_set("{\"\\u00e9\": 1}", "/x", json!("ü😀")),
+        did_set("{\"\\u00e9\": 1}", "/x", &json!("ü😀")),
         "{\"\\u00e9\": 1, \"x\": \"\\u00fc\\ud83d\\ude00\"}"
     );
 }

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::*;
 use crate::fixture::{Fixture, run};
 
-fn edit(fixture: &Fixture, edits: Value) -> ToolOutput {
+fn edit(fixture: &Fixture, edits: &Value) -> ToolOutput {
     run(&JsonEdit::new(&fixture.workspace), json!({"path": "a.json", "edits": edits}))
 }
 
-fn refused(fixture: &Fixture, edits: Value) -> String {
+fn refused(fixture: &Fixture, edits: &Value) -> String {
     let before = fixture.bytes("a.json");
     let output = edit(fixture, edits);
     assert!(output.result.is_error, "{}", output.result.text);
@@ -24,7 +24,7 @@ fn only_the_value_changes() {
     fixture.put_seen("a.json", file);
     let output = edit(
         &fixture,
-        json!([
+        &json!([
             {"op": "set", "pointer": "/n", "value": 2},
             {"op": "add", "pointer": "/new", "value": {"k": [null]}},
         ]),
@@ -51,15 +51,15 @@ fn all_edits_are_made_or_none() {
     assert_eq!(
         refused(
             &fixture,
-            json!([{"op": "remove", "pointer": "/a"}, {"op": "remove", "pointer": "/c/d"}])
+            &json!([{"op": "remove", "pointer": "/a"}, {"op": "remove", "pointer": "/c/d"}])
         ),
         "Nothing was written. a.json: edit 2 of 2: /c/d is not there: The document is an object \
          with the keys b."
     );
-    assert!(refused(&fixture, json!([{"op": "set", "pointer": "/a"}])).contains("Give the value"));
-    assert!(refused(&fixture, json!([])).contains("at least one edit"));
+    assert!(refused(&fixture, &json!([{"op": "set", "pointer": "/a"}])).contains("Give the value"));
+    assert!(refused(&fixture, &json!([])).contains("at least one edit"));
     assert!(
-        refused(&fixture, json!([{"op": "set", "pointer": "/a", "value": 1}]))
+        refused(&fixture, &json!([{"op": "set", "pointer": "/a", "value": 1}]))
             .contains("has these values already")
     );
 }
@@ -69,15 +69,15 @@ fn a_file_must_be_known_and_be_json() {
     let fixture = Fixture::new();
     fixture.put("a.json", "{\"a\": 1}");
     let set = json!([{"op": "set", "pointer": "/a", "value": 2}]);
-    assert!(refused(&fixture, set.clone()).contains("was not read in this session"));
+    assert!(refused(&fixture, &set).contains("was not read in this session"));
     let read = crate::read_json::ReadJson::new(&fixture.workspace);
     assert!(!run(&read, json!({"path": "a.json"})).result.is_error);
-    assert!(!edit(&fixture, set.clone()).result.is_error);
+    assert!(!edit(&fixture, &set).result.is_error);
     assert_eq!(fixture.text("a.json"), "{\"a\": 2}");
     fixture.put("a.json", "{\"a\": 3}");
-    assert!(refused(&fixture, set.clone()).contains("changed on disk since it was read"));
+    assert!(refused(&fixture, &set).contains("changed on disk since it was read"));
     fixture.put_seen("a.json", "{\"a\": 1, // one\n}");
-    assert!(refused(&fixture, set).contains("line 1, column 10: key must be a string. Comments"));
+    assert!(refused(&fixture, &set).contains("line 1, column 10: key must be a string. Comments"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn null_is_a_value() {
     let fixture = Fixture::new();
     fixture.put_seen("a.json", "{\"a\": 1}");
     assert!(
-        !edit(&fixture, json!([{"op": "set", "pointer": "/a", "value": null}])).result.is_error
+        !edit(&fixture, &json!([{"op": "set", "pointer": "/a", "value": null}])).result.is_error
     );
     assert_eq!(fixture.text("a.json"), "{\"a\": null}");
 }
@@ -96,7 +96,7 @@ fn values_that_may_be_meant_otherwise_are_told() {
     fixture.put_seen("a.json", "{\"a\": 1}");
     let output = edit(
         &fixture,
-        json!([
+        &json!([
             {"op": "set", "pointer": "/a", "value": "[1]"},
             {"op": "set", "pointer": "/b", "value": 1e30},
         ]),
@@ -111,7 +111,7 @@ fn a_file_in_another_encoding_stays_in_it() {
     let fixture = Fixture::new();
     fixture.put_seen("a.json", b"{\"a\": \"caf\xe9\"}");
     assert!(
-        !edit(&fixture, json!([{"op": "add", "pointer": "/b", "value": "語é"}])).result.is_error
+        !edit(&fixture, &json!([{"op": "add", "pointer": "/b", "value": "語é"}])).result.is_error
     );
     assert_eq!(fixture.bytes("a.json"), b"{\"a\": \"caf\xe9\", \"b\": \"\\u8a9e\\u00e9\"}");
 }
