@@ -11,6 +11,7 @@ use std::sync::Arc;
 use loon_api::{PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use regex::Regex;
+use regex::bytes::Regex as BytesRegex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::blocking;
 use crate::nearby;
 use crate::open;
-use crate::read::kind::{SAMPLE, is_binary};
+use crate::read::kind::{SAMPLE, is_binary, is_utf16};
 use crate::text;
 use crate::walk::walk;
 use crate::workspace::Workspace;
@@ -45,9 +46,8 @@ pub struct FindSymbol {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     name: String,
-    /// As function, class, struct, type, const.
+    /// As function, class, type.
     kind: Option<String>,
-    /// File or folder.
     path: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl NativeTool for FindSymbol {
 
     const NAME: &'static str = "find_symbol";
     const DESCRIPTION: &'static str =
-        "Find where a function, class, type or constant is declared, by its name or a part of it.";
+        "Find where a function, class, type or constant is declared, by name or part of it.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {
@@ -161,13 +161,24 @@ struct Wanted {
     folded: String,
     kind: Option<&'static str>,
     anywhere: Regex,
+    /// The same for bytes not yet decoded, if every encoding but UTF-16 writes the name alike.
+    undecoded: Option<BytesRegex>,
 }
 
 impl Wanted {
     fn new(name: &str, kind: Option<&'static str>) -> Result<Self, String> {
-        let anywhere = Regex::new(&format!("(?i){}", regex::escape(name)))
-            .map_err(|_| "The name is too long.".to_owned())?;
-        Ok(Self { name: name.to_owned(), folded: name.to_lowercase(), kind, anywhere })
+        let pattern = format!("(?i){}", regex::escape(name));
+        let too_long = |_| "The name is too long.".to_owned();
+        let anywhere = Regex::new(&pattern).map_err(too_long)?;
+        let undecoded =
+            if name.is_ascii() { Some(BytesRegex::new(&pattern).map_err(too_long)?) } else { None };
+        let (name, folded) = (name.to_owned(), name.to_lowercase());
+        Ok(Self { name, folded, kind, anywhere, undecoded })
+    }
+
+    /// False if the file holds the name nowhere.
+    fn may_be_in(&self, bytes: &[u8]) -> bool {
+        is_utf16(bytes) || self.undecoded.as_ref().is_none_or(|name| name.is_match(bytes))
     }
 
     fn fit(&self, name: &str) -> Option<Fit> {
@@ -216,7 +227,7 @@ fn search(
             search.large += 1;
             continue;
         }
-        if is_binary(&bytes[..bytes.len().min(SAMPLE)]) {
+        if !wanted.may_be_in(&bytes) || is_binary(&bytes[..bytes.len().min(SAMPLE)]) {
             continue;
         }
         let document = Document::decode(bytes);

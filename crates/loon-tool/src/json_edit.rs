@@ -31,18 +31,17 @@ pub struct JsonEdit {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: String,
-    /// Made in order, all or none.
     edits: Vec<Edit>,
 }
 
-/// One change.
+// No doc comment: it would be told to the model.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Edit {
     op: Op,
-    /// JSON Pointer as /a/0/b; /a/- is the end of array a.
+    /// JSON Pointer as /a/0/b; /a/- appends.
     #[serde(alias = "path")]
     pointer: String,
-    /// The value itself, not JSON in a string.
+    /// Any JSON value.
     #[serde(default, deserialize_with = "given")]
     #[schemars(schema_with = "any_value")]
     value: Option<Value>,
@@ -154,7 +153,7 @@ impl NativeTool for JsonEdit {
 
     const NAME: &'static str = "json_edit";
     const DESCRIPTION: &'static str =
-        "Change values of a JSON file that was read; everything else in it stays byte for byte.";
+        "Change values of a JSON file that was read, all or none; every other byte stays.";
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &Args) -> String {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::json::{Kind, Node};
@@ -18,20 +18,16 @@ pub(crate) struct Notebook<'a> {
 
 /// A cell by its id or its index from 0.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a cell is named by its id or its index from 0")]
 pub(crate) enum CellName {
     Index(usize),
     Id(String),
 }
 
-// By hand: a derived schema would list two alternatives.
-impl JsonSchema for CellName {
-    fn schema_name() -> Cow<'static, str> {
-        "CellName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "integer"]})
+impl CellName {
+    /// What models are told: an index is as welcome as a string.
+    pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
     }
 }
 

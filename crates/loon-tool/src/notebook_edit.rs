@@ -33,10 +33,13 @@ pub struct NotebookEdit {
 pub struct Args {
     path: String,
     op: Op,
-    /// Id or index from 0. insert goes before it, or to the end without.
+    /// Id or index from 0; insert goes before it, else to the end.
+    #[serde(default)]
+    #[schemars(schema_with = "CellName::schema")]
     cell: Option<CellName>,
     source: Option<String>,
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type")]
+    #[schemars(schema_with = "CellKind::schema")]
     kind: Option<CellKind>,
 }
 
@@ -79,12 +82,8 @@ impl JsonSchema for Op {
     }
 }
 
-impl JsonSchema for CellKind {
-    fn schema_name() -> Cow<'static, str> {
-        "CellKind".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+impl CellKind {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "enum": ["code", "markdown", "raw"]})
     }
 }
@@ -283,7 +282,7 @@ impl NativeTool for NotebookEdit {
 
     const NAME: &'static str = "notebook_edit";
     const DESCRIPTION: &'static str =
-        "Replace, insert or delete a cell of a notebook that was read. Clears stale outputs.";
+        "Replace, insert or delete a cell of a notebook that was read; stale outputs go.";
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &Args) -> String {

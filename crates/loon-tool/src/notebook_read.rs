@@ -37,9 +37,10 @@ pub struct NotebookRead {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: String,
-    /// Only this one, by id or index from 0, with more of its output.
+    /// Id or index from 0, to see more of one.
+    #[serde(default)]
+    #[schemars(schema_with = "CellName::schema")]
     cell: Option<CellName>,
-    /// First cell.
     offset: Option<usize>,
     limit: Option<usize>,
 }
@@ -55,7 +56,7 @@ impl NativeTool for NotebookRead {
 
     const NAME: &'static str = "notebook_read";
     const DESCRIPTION: &'static str =
-        "Show the cells of a Jupyter notebook with ids, types, sources and outputs.";
+        "Show the cells of a Jupyter notebook with their ids and outputs.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

@@ -31,9 +31,9 @@ pub struct ReadJson {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     path: String,
-    /// JSON Pointer as /a/0/b, default the whole document.
+    /// JSON Pointer as /a/0/b, default all.
     pointer: Option<String>,
-    /// First entry or character shown of a large value.
+    /// First entry of a large value.
     offset: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl NativeTool for ReadJson {
 
     const NAME: &'static str = "read_json";
     const DESCRIPTION: &'static str =
-        "Show a value of a JSON file by pointer; of a large value its keys, types and sizes.";
+        "Show a value of a JSON file, or the keys, types and sizes of a large one.";
     const CLASS: ToolClass = ToolClass::Reads;
 
     fn title(&self, args: &Args) -> String {

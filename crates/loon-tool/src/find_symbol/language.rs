@@ -80,10 +80,11 @@ impl Language {
 
 const NAME: &str = r"(?<name>[\p{L}_$][\w$]*[?!]?)";
 
-/// Words that stand where a name may stand and are none.
-const KEYWORDS: [&str; 22] = [
-    "if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "await",
-    "function", "typeof", "delete", "case", "sizeof", "super", "in", "of", "not", "using", "with",
+/// Words that stand where the name of a function may stand. Only those that are no names anywhere:
+/// `new` and `delete` are.
+const KEYWORDS: [&str; 14] = [
+    "if", "for", "while", "switch", "catch", "return", "else", "do", "throw", "await", "function",
+    "typeof", "case", "sizeof",
 ];
 
 /// Words that begin statements which otherwise look like a type and a name.
@@ -195,7 +196,7 @@ static LANGUAGES: [Language; 24] = [
             ("function", r"[\w$.]+\.prototype\.@\s*=\s*function"),
             (
                 "function",
-                r"(?:(?:public|private|protected|static|readonly|override|abstract|async|get|set)\s+)*\*?#?@\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^{;]+)?\{",
+                r"(?:(?:public|private|protected|static|readonly|override|abstract|async|get|set)\s+)*\*?#?@\s*(?:<[^>]*>)?\((?:[^();]|\([^()]*\))*\)\s*(?::[^{;]+)?\{",
             ),
             (
                 "function",
@@ -301,7 +302,7 @@ static LANGUAGES: [Language; 24] = [
                 "function",
                 r"(?:template\s*<.*>\s*)?(?:[\w:<>,*&\[\]]+\s+)*(?:[\w:<>,]+[\s*&]+)(?:\w+(?:<[^>]*>)?::)*~?@\s*\([^;]*(?:\{|\)|,|$)",
             ),
-            ("function", r"(?:\w+::)+~?@\s*\([^;]*(?:\{|\)|,|$)"),
+            ("function", r"(?:\w+::)+~?@\s*\((?:[^;{]*\{|[^;]*$)"),
         ],
     ),
     Language::new(

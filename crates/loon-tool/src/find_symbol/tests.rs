@@ -52,6 +52,24 @@ fn exact_names_are_found_with_their_place() {
 }
 
 #[test]
+fn names_in_other_encodings_and_letters_are_found() {
+    let fixture = Fixture::new();
+    let utf16: Vec<u8> =
+        "\u{FEFF}fn load() {}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fixture.put("a.rs", utf16);
+    fixture.put("b.py", "def größe():\n");
+    fixture.put("c.py", b"# \xe9\ndef load():\n");
+    assert_eq!(
+        find(&fixture, json!({"name": "load"})),
+        "a.rs:1 function load: fn load() {}\nc.py:2 function load: def load():"
+    );
+    assert_eq!(
+        find(&fixture, json!({"name": "Größe"})),
+        "[no declaration is called Größe; these names hold it]\nb.py:1 function größe: def größe():"
+    );
+}
+
+#[test]
 fn a_kind_narrows_the_search() {
     let fixture = Fixture::new();
     fixture.put("a.rs", "struct Item;\nimpl Item {}\nimpl Clone for Item {\nenum Item {}\n");
@@ -98,7 +116,7 @@ fn declarations_of_many_languages_are_known() {
         "a.rs",
         "pub unsafe extern \"C\" fn a() {}\npub trait B: C {\ntype D = u8;\npub const E: u8 = 1;\n\
          static mut F: u8 = 1;\nmacro_rules! g {\npub mod h;\nimpl<T: Copy> I for J<T> {\nif x {\n\
-         let k = 1;\nconst fn l() {}\nfn r#match() {}\n",
+         let k = 1;\nconst fn new() {}\nfn r#match() {}\n",
         &[
             "function a",
             "trait B",
@@ -108,7 +126,7 @@ fn declarations_of_many_languages_are_known() {
             "macro g",
             "module h",
             "impl J",
-            "function l",
+            "function new",
             "function match",
         ],
     );
@@ -122,7 +140,7 @@ fn declarations_of_many_languages_are_known() {
         "export default function a() {\nexport abstract class B {\ninterface C {\ntype D = 1\n\
          export enum E {\nconst f = 1\nlet g\n  private async h(x: number): Promise<void> {\n\
          if (x) {\nreturn x(1)\nfoo(1);\nexport const i = (x: T): U => {\n  j = () => {\n\
-         declare namespace K {\n} else if (y) {\nfor (const q of r) {\n",
+         describe(x, function () {\ndeclare namespace K {\n} else if (y) {\nfor (const q of r) {\n",
         &[
             "function a",
             "class B",
@@ -175,7 +193,7 @@ fn declarations_of_many_languages_are_known() {
         "a.cpp",
         "#define A 1\nclass B : public C {\nstruct D {\nclass E;\nstatic int f(int x) {\n\
          void G::h() const {\nreturn i(x);\nj(x);\ntypedef unsigned long K;\nusing L = int;\n\
-         enum class M {\nG::G(int x)\nnamespace n {\ntemplate <typename T> T o(T x) {\n\
+         enum class M {\nG::G(int x)\nG::p(x);\nnamespace n {\ntemplate <typename T> T o(T x) {\n\
          else if (x) {\n",
         &[
             "macro A",
