@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::{BoxFuture, Subject, ToolClass, ToolSpec};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
@@ -69,7 +69,9 @@ fn parse<T: NativeTool>(arguments: &Value) -> Result<T::Args, String> {
     if let Value::String(raw) = arguments {
         return Err(format!("The arguments of {} are not valid JSON: {raw}", T::NAME));
     }
-    serde_json::from_value(without_nulls(arguments.clone()))
+    // As they are first: where a tool takes any value, null is one.
+    T::Args::deserialize(arguments)
+        .or_else(|_| serde_json::from_value(without_nulls(arguments.clone())))
         .map_err(|error| format!("Wrong arguments for {}: {error}.", T::NAME))
 }
 
@@ -225,5 +227,49 @@ mod tests {
         let args: Args = serde_json::from_value(arguments).unwrap();
         let parts = Some(vec![Part { name: None }]);
         assert_eq!(args, Args { path: "a".into(), limit: None, deep: false, parts });
+    }
+
+    /// A tool that takes any value.
+    struct Keeper;
+
+    #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
+    struct Kept {
+        #[serde(default, deserialize_with = "given")]
+        value: Option<Value>,
+        #[serde(default)]
+        deep: bool,
+    }
+
+    fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(value).map(Some)
+    }
+
+    impl NativeTool for Keeper {
+        type Args = Kept;
+
+        const NAME: &'static str = "keeper";
+        const DESCRIPTION: &'static str = "Keeps.";
+        const CLASS: ToolClass = ToolClass::Reads;
+
+        fn title(&self, _args: &Kept) -> String {
+            String::new()
+        }
+
+        fn subjects(&self, _args: &Kept) -> Result<Vec<Subject>, String> {
+            Ok(Vec::new())
+        }
+
+        async fn run(&self, _args: Kept, _cx: &EffectContext) -> ToolOutput {
+            ToolOutput::default()
+        }
+    }
+
+    #[test]
+    fn null_is_a_value_where_any_value_is_taken() {
+        let kept = |arguments| parse::<Keeper>(&arguments).unwrap();
+        let value = json!({"a": null, "b": [{"c": null}]});
+        assert_eq!(kept(json!({"value": value})), Kept { value: Some(value), deep: false });
+        assert_eq!(kept(json!({"value": null})).value, Some(Value::Null));
+        assert_eq!(kept(json!({"deep": null})), Kept { value: None, deep: false });
     }
 }

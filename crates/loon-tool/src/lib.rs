@@ -15,7 +15,9 @@ mod diff;
 pub mod edit;
 mod environment;
 pub mod fetch;
+pub mod file_compare;
 pub mod file_info;
+pub mod find_symbol;
 #[cfg(test)]
 mod fixture;
 pub mod git_blame;
@@ -26,9 +28,14 @@ pub mod git_show;
 pub mod git_status;
 pub mod glob;
 pub mod grep;
+mod json;
+pub mod json_edit;
 pub mod list_directory;
 mod nearby;
 mod note;
+mod notebook;
+pub mod notebook_edit;
+pub mod notebook_read;
 mod open;
 pub mod process_list;
 pub mod process_poll;
@@ -37,7 +44,9 @@ pub mod process_stop;
 pub mod process_write;
 pub mod processes;
 mod project;
+pub mod project_info;
 pub mod read;
+pub mod read_json;
 pub mod read_many;
 mod repository;
 pub mod run_build;
@@ -54,6 +63,7 @@ pub mod tree;
 mod update_plan;
 mod walk;
 pub mod web;
+mod whole;
 pub mod workspace;
 mod write;
 pub mod write_path;
@@ -82,6 +92,13 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(edit::Edit::new(workspace)),
         native_tool(write::Write::new(workspace)),
         native_tool(apply_patch::ApplyPatch::new(workspace)),
+        native_tool(project_info::ProjectInfo::new(workspace, spawner)),
+        native_tool(find_symbol::FindSymbol::new(workspace)),
+        native_tool(file_compare::FileCompare::new(workspace)),
+        native_tool(read_json::ReadJson::new(workspace)),
+        native_tool(json_edit::JsonEdit::new(workspace)),
+        native_tool(notebook_read::NotebookRead::new(workspace)),
+        native_tool(notebook_edit::NotebookEdit::new(workspace)),
         native_tool(process_start::ProcessStart::new(workspace, spawner, processes)),
         native_tool(process_poll::ProcessPoll::new(processes)),
         native_tool(process_write::ProcessWrite::new(processes)),

@@ -12,10 +12,10 @@ use loon_api::Subject;
 use loon_exec::{Cause, Finished, SpawnError, Spawner};
 use loon_kernel::{EffectContext, Progress, ToolOutput};
 
-use crate::bash::live::LiveOutput;
 use crate::bash::end;
-use crate::status::tell_leftovers;
+use crate::bash::live::LiveOutput;
 use crate::project::{Plan, Request, plan};
+use crate::status::tell_leftovers;
 use crate::text;
 use crate::workspace::Workspace;
 use counts::Counter;

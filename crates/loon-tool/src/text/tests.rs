@@ -65,6 +65,7 @@ fn numbers_are_read_easily() {
     assert_eq!(size(5 << 30), "5.0 GiB");
     assert_eq!(count(1, "entry"), "1 entry");
     assert_eq!(count(2, "entry"), "2 entries");
+    assert_eq!(count(2, "key"), "2 keys");
     assert_eq!(count(0, "match"), "0 matches");
     assert_eq!(count(3, "line"), "3 lines");
 }
