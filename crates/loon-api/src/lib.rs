@@ -33,7 +33,7 @@ pub use permission::{
     Approval, Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, RuleSet, Subject,
 };
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
-pub use session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
+pub use session::{ExecutionKind, Outcome, SessionSummary, ToolSet, TurnStatus};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};
 

@@ -16,6 +16,19 @@ pub enum ExecutionKind {
     Subagent,
 }
 
+/// How many tools a request to a model offers.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSet {
+    /// All that the session has.
+    #[default]
+    Full,
+    /// The few that most work needs, for small models with little room.
+    Lean,
+}
+
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

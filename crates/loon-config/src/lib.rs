@@ -9,16 +9,20 @@
 
 mod document;
 pub mod edit;
+pub mod environment;
 mod error;
 pub mod files;
 mod key;
 mod load;
+mod lock;
+mod merge;
 mod origin;
 mod rules;
 mod scalar;
 pub mod schema;
 mod settings;
 pub mod trust;
+mod watch;
 
 pub use error::ConfigError;
 pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
@@ -29,3 +33,4 @@ pub use settings::{
     Appearance, Budget, ColorChoice, ModelSettings, Permissions, Price, Provider, ProviderKind,
     SCHEMA_VERSION, Session, Settings, Ui,
 };
+pub use watch::{SettingsWatch, Snapshot};

@@ -144,7 +144,7 @@ fn torn_remark(bytes: u64) -> String {
 
 impl Server {
     async fn serve(
-        self,
+        mut self,
         mut choice: SessionChoice,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
@@ -164,6 +164,7 @@ impl Server {
             };
             let exec = opened.execution.exec();
             current = Some(exec);
+            self.deps.catch_up();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(opened.remarks);
             let session = Session::new(deps, opened.execution, opened.conversation, commands);

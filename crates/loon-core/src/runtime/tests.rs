@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use loon_api::command::ApprovalScope;
 use loon_api::event::{Decision, EffectStatus};
-use loon_api::{
+use loon_api::{ToolSet, 
     Answer, AnswerPart, ApprovalId, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
     ModelErrorKind, ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject,
     ToolCallStatus, ToolClass, ToolSpec, TurnStatus,
@@ -178,11 +178,13 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             mode: Given { value: Mode::Bypass, explicit: true },
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             budget: Budget::default(),
+            tools: ToolSet::Full,
             deadline: Given { value: None, explicit: false },
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),
         },
+        updates: tokio::sync::watch::channel(None).1,
     };
     Bench { model, runs, deps, _dir: dir }
 }

@@ -1,0 +1,1 @@
+//! Changes of files arrive as settings.
