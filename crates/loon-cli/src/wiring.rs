@@ -16,9 +16,9 @@ use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
 
-pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 pub(crate) use self::live::Follower;
 use self::live::{LiveModels, LivePrices};
+pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
 use crate::args::SessionArgs;
 use crate::commands;

@@ -234,8 +234,17 @@ fn rewrite(
     let crlf = body.contains("\r\n");
     let body = if crlf { body.replace("\r\n", "\n") } else { body.to_owned() };
     let mut document: DocumentMut = body.parse().map_err(|error| unreadable(&error))?;
+    // What stands in a file without keys stays on top.
+    let only_remarks = document.as_table().is_empty() && !body.trim().is_empty();
+    if only_remarks {
+        document = DocumentMut::new();
+    }
     edit(&mut document)?;
-    let edited = document.to_string();
+    let edited = match document.to_string() {
+        added if only_remarks && added.is_empty() => body,
+        added if only_remarks => format!("{}\n\n{added}", body.trim_end()),
+        edited => edited,
+    };
     let edited = if crlf { edited.replace('\n', "\r\n") } else { edited };
     Ok(format!("{mark}{edited}"))
 }

@@ -29,7 +29,10 @@ fn key_of(variable: &str) -> Option<Vec<String>> {
         let is_whole = names.iter().all(|name| !name.is_empty());
         return schema::field(&names).filter(|_| is_whole).map(|_| names);
     }
-    schema::leaves().into_iter().map(|(names, _)| names).find(|names| variable_of(names) == variable)
+    schema::leaves()
+        .into_iter()
+        .map(|(names, _)| names)
+        .find(|names| variable_of(names) == variable)
 }
 
 /// True if the variable sets a secret, so that no other program should get it.
@@ -45,13 +48,13 @@ pub fn holds_secret(variable: &str) -> bool {
 }
 
 /// Makes a layer of variables. An empty one counts as unset.
-pub(crate) fn parse(
-    variables: &[(String, String)],
-) -> Result<(Parsed, Vec<Warning>), ConfigError> {
+pub(crate) fn parse(variables: &[(String, String)]) -> Result<(Parsed, Vec<Warning>), ConfigError> {
     let mut warnings = Vec::new();
     let mut found = Vec::new();
-    let mut sorted: Vec<&(String, String)> =
-        variables.iter().filter(|(name, text)| name.starts_with(PREFIX) && !text.is_empty()).collect();
+    let mut sorted: Vec<&(String, String)> = variables
+        .iter()
+        .filter(|(name, text)| name.starts_with(PREFIX) && !text.is_empty())
+        .collect();
     sorted.sort();
     for (variable, text) in sorted {
         match key_of(variable) {

@@ -86,11 +86,7 @@ pub fn read(paths: &Paths, inputs: &Inputs, trusted: bool) -> Result<Sources, Co
 }
 
 /// Reads all files and makes settings of them. Links in write roots that exist are resolved.
-pub fn load_files(
-    paths: &Paths,
-    inputs: &Inputs,
-    trusted: bool,
-) -> Result<Loaded, ConfigError> {
+pub fn load_files(paths: &Paths, inputs: &Inputs, trusted: bool) -> Result<Loaded, ConfigError> {
     load(&read(paths, inputs, trusted)?).map(with_real_roots)
 }
 
@@ -159,11 +155,7 @@ fn update_once(
 
 /// A value that would have no effect is not written. What a project's file says is held to the same
 /// whether the folder is trusted or not.
-fn refuse_new_problem(
-    former: &Sources,
-    edited: &Sources,
-    layer: Layer,
-) -> Result<(), ConfigError> {
+fn refuse_new_problem(former: &Sources, edited: &Sources, layer: Layer) -> Result<(), ConfigError> {
     let problems = |sources: &Sources| -> Result<Vec<Warning>, ConfigError> {
         Ok(load(&Sources { trusted: true, ..sources.clone() })?.problems)
     };

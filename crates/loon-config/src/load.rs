@@ -104,7 +104,7 @@ pub struct Loaded {
     pub untrusted: Vec<Ignored>,
     pub(crate) values: Value,
     /// Hash of the texts it was made of.
-    pub(crate) fingerprint: [u8; 32],
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Loaded {
@@ -192,25 +192,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 }
 
 impl Sources {
-    /// One hash of all that settings are made of.
-    pub(crate) fn fingerprint(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        let mut part = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
-        for file in [&self.user, &self.project, &self.local] {
-            part(&[u8::from(file.is_some())]);
-            part(file.as_ref().map_or(&[], |(_, text)| text.as_bytes()));
-        }
-        for (name, text) in &self.environment {
-            part(name.as_bytes());
-            part(text.as_bytes());
-        }
-        self.overrides.iter().for_each(|word| part(word.as_bytes()));
-        part(&[u8::from(self.trusted)]);
-        hash.finalize().into()
+    /// Hashes of all that settings are made of.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let files = [&self.user, &self.project, &self.local]
+            .map(|file| file.as_ref().map(|(_, text)| Sha256::digest(text).into()));
+        Fingerprint { files, trusted: self.trusted }
     }
+}
+
+/// What settings were made of. The environment and the command line stay as they are while Loom runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    /// Hash of the user's, the project's and the local file, where there is one.
+    pub(crate) files: [Option<[u8; 32]>; 3],
+    trusted: bool,
 }
 
 /// Every value that is no table, by its path.

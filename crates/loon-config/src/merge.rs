@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::document::Parsed;
 use crate::error::ConfigError;
 use crate::key;
-use crate::load::{Ignored, Loaded, Sources, Warning, flatten};
+use crate::load::{Fingerprint, Ignored, Loaded, Sources, Warning, flatten};
 use crate::origin::{Layer, Origin};
 use crate::rules;
 use crate::schema::{self, Finding};
@@ -246,7 +246,7 @@ impl Merge {
             untrusted: self.untrusted,
             values,
             rules: self.rules,
-            fingerprint: [0; 32],
+            fingerprint: Fingerprint::default(),
         })
     }
 
@@ -302,7 +302,8 @@ fn read(value: &Value) -> Result<Settings, Wrong> {
         let is_http = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         match (provider.kind, &provider.base_url) {
             (ProviderKind::Script, _) if provider.script.is_none() => {
-                let problem = "a provider of kind `script` needs `script`, the file with its answers";
+                let problem =
+                    "a provider of kind `script` needs `script`, the file with its answers";
                 return wrong(at.to_vec(), problem);
             }
             (ProviderKind::Script, _) => {}

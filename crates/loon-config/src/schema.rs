@@ -111,7 +111,8 @@ pub(crate) fn is_text(schema: &Value) -> bool {
 /// True if a wrong value at this key must not be passed over: what is in force would be looser than
 /// what was meant.
 pub(crate) fn is_strict(names: &[String]) -> bool {
-    (1..=names.len()).any(|depth| field(&names[..depth]).is_some_and(|field| has(field, "x-strict")))
+    (1..=names.len())
+        .any(|depth| field(&names[..depth]).is_some_and(|field| has(field, "x-strict")))
 }
 
 /// What a setting takes, in words.

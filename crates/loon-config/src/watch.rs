@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::error::ConfigError;
 use crate::files::{self, Inputs, MOST_LINKS, Paths};
-use crate::load::{Loaded, Sources, load};
+use crate::load::{Fingerprint, Loaded, load};
 use crate::trust::Trust;
 
 /// How long files must be quiet before they are read: one save is several changes.
@@ -84,8 +84,7 @@ impl SettingsWatch {
         };
         let (sender, receiver) = watch::channel(Arc::new(snapshot));
         let mut worker = Worker {
-            fingerprint: receiver.borrow().loaded.fingerprint,
-            texts: None,
+            fingerprint: receiver.borrow().loaded.fingerprint.clone(),
             trust_problem: None,
             paths,
             inputs,
@@ -130,9 +129,6 @@ fn concerns(event: &notify::Result<notify::Event>, names: &RwLock<BTreeSet<PathB
     event.need_rescan() || event.paths.iter().any(|path| names.contains(path))
 }
 
-/// The texts of the user's, the project's and the local file.
-type Texts = [Option<(PathBuf, String)>; 3];
-
 struct Worker {
     paths: Paths,
     inputs: Inputs,
@@ -142,8 +138,7 @@ struct Worker {
     names: Arc<RwLock<BTreeSet<PathBuf>>>,
     sender: watch::Sender<Arc<Snapshot>>,
     /// Of the files as they were last looked at.
-    fingerprint: [u8; 32],
-    texts: Option<Texts>,
+    fingerprint: Fingerprint,
     /// Why the files could not even be looked at.
     trust_problem: Option<ErrorInfo>,
 }
@@ -195,8 +190,7 @@ impl Worker {
             let _ = self.watcher.unwatch(gone);
             changed = true;
         }
-        let mut watched: BTreeSet<PathBuf> =
-            self.folders.intersection(&folders).cloned().collect();
+        let mut watched: BTreeSet<PathBuf> = self.folders.intersection(&folders).cloned().collect();
         for new in folders.difference(&self.folders) {
             match self.watcher.watch(new, RecursiveMode::NonRecursive) {
                 Ok(()) => {
@@ -221,12 +215,11 @@ impl Worker {
         };
         let fingerprint = sources.fingerprint();
         if fingerprint == self.fingerprint && self.trust_problem.is_none() {
-            self.texts.get_or_insert_with(|| texts_of(sources));
             return;
         }
+        let changed = self.changed(&fingerprint);
         self.fingerprint = fingerprint;
         let loaded = load(&sources).map(files::with_real_roots);
-        let changed = self.changed(sources);
         match loaded {
             Err(error) => self.keep(&error, Some(changed)),
             Ok(loaded) => {
@@ -264,21 +257,12 @@ impl Worker {
     }
 
     /// The files whose text is another than at the last look.
-    fn changed(&mut self, sources: Sources) -> Vec<PathBuf> {
-        let now = texts_of(sources);
-        let before = self.texts.replace(now.clone());
+    fn changed(&self, now: &Fingerprint) -> Vec<PathBuf> {
         let files = [&self.paths.user, &self.paths.project, &self.paths.local];
-        let Some(before) = before else { return Vec::new() };
-        let pairs = before.into_iter().zip(now).zip(files);
-        pairs
-            .filter(|((before, now), _)| before != now)
-            .filter_map(|(_, file)| file.clone())
-            .collect()
+        let hashes = self.fingerprint.files.iter().zip(&now.files);
+        let changed = hashes.zip(files).filter(|((before, now), _)| before != now);
+        changed.filter_map(|(_, file)| file.clone()).collect()
     }
-}
-
-fn texts_of(sources: Sources) -> Texts {
-    [sources.user, sources.project, sources.local]
 }
 
 /// Collects the folders to watch for one file, and the names in them that matter: the file itself,

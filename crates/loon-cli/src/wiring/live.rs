@@ -12,7 +12,7 @@ use loon_model::pricing::PriceTable;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{RunOptions, Setup, SettingsModels};
+use super::{RunOptions, SettingsModels, Setup};
 use crate::safe::plain;
 
 /// The models of the settings as they are now.
@@ -194,8 +194,11 @@ fn arrived(was_trusted: bool, snapshot: &Snapshot) -> Vec<Notice> {
     if snapshot.recovered {
         told.push("The settings can be read again and hold.".to_owned());
     } else if !snapshot.changed.is_empty() {
-        let names: Vec<String> =
-            snapshot.changed.iter().map(|file: &PathBuf| plain(&file.display().to_string())).collect();
+        let names: Vec<String> = snapshot
+            .changed
+            .iter()
+            .map(|file: &PathBuf| plain(&file.display().to_string()))
+            .collect();
         told.push(format!("The settings changed and hold now: {}.", names.join(", ")));
     }
     told.into_iter().map(|message| notice(NoticeLevel::Info, message)).collect()

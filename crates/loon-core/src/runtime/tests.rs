@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use loon_api::command::ApprovalScope;
 use loon_api::event::{Decision, EffectStatus};
-use loon_api::{ToolSet, 
+use loon_api::{
     Answer, AnswerPart, ApprovalId, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
     ModelErrorKind, ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject,
-    ToolCallStatus, ToolClass, ToolSpec, TurnStatus,
+    ToolCallStatus, ToolClass, ToolSet, ToolSpec, TurnStatus,
 };
 use loon_kernel::{
     Admitted, Budget, EffectContext, MemoryStore, Model, Pricing, Progress, SystemClock, Tool,
