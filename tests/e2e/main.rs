@@ -4,6 +4,7 @@
 
 mod bash;
 mod commands;
+mod config;
 mod demo;
 mod edits;
 mod headless;

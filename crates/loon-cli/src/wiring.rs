@@ -112,13 +112,13 @@ impl Setup {
         let inputs =
             files::Inputs { environment: settings_variables(), overrides: overrides.to_vec() };
         let found = SetupPaths { paths, root, files, inputs, trusted: false, changed: false };
-        found.with_trust_of_now().map_err(|error| Failure::from(error.info()))
+        Ok(found.with_trust_of_now()?)
     }
 
     /// Reads the settings for a folder, the current one if `cwd` is absent.
     pub(crate) fn load(cwd: Option<&Path>, overrides: &[String]) -> Result<Self, Failure> {
         let at = Self::load_paths(cwd, overrides)?;
-        let loaded = at.load_as(at.trusted).map_err(|error| Failure::from(error.info()))?;
+        let loaded = at.load_as(at.trusted)?;
         Ok(Self { at, loaded })
     }
 

@@ -28,7 +28,7 @@ pub use error::ConfigError;
 pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
 pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
-pub use schema::schema;
+pub use schema::{schema, without_login};
 pub use settings::{
     Appearance, Budget, ColorChoice, ModelSettings, Permissions, Price, Provider, ProviderKind,
     SCHEMA_VERSION, Session, Settings, Ui,

@@ -267,9 +267,7 @@ pub(crate) fn mask(value: &mut Value) {
         if is_secret(schema) {
             *value = Value::String(MASK.into());
         } else if let Value::String(text) = value {
-            if let Some(masked) = without_login(text) {
-                *text = masked;
-            }
+            *text = without_login(text);
         } else if let Value::Object(map) = value {
             for (name, value) in map {
                 if let Some(schema) = child(schema, name) {
@@ -281,12 +279,14 @@ pub(crate) fn mask(value: &mut Value) {
     walk(value, schema());
 }
 
-/// A URL with its login masked, if it has one.
-fn without_login(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let at = rest[..end].rfind('@')?;
-    Some(format!("{scheme}://{MASK}{}", &rest[at..]))
+/// A URL with its login masked; anything else as it is.
+pub fn without_login(text: &str) -> String {
+    let masked = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let at = rest[..end].rfind('@')?;
+        Some(format!("{scheme}://{MASK}{}", &rest[at..]))
+    });
+    masked.unwrap_or_else(|| text.to_owned())
 }
 
 /// Every setting that has a fixed name and holds no table, with its schema.

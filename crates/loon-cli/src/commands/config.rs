@@ -28,14 +28,14 @@ pub(super) fn run(command: &ConfigCommand) -> Result<u8, Failure> {
 
 fn get(key: &str) -> Result<u8, Failure> {
     let setup = Setup::load(None, &[])?;
-    match setup.loaded.get(key).map_err(failure)? {
+    match setup.loaded.get(key)? {
         Some(value) => super::print(&format!("{}\n", plain_value(&value))),
         None => super::print("unset\n"),
     }
 }
 
 fn set(key: &str, text: &str, file: FileArgs) -> Result<u8, Failure> {
-    let value = edit::parse_value(key, text).map_err(failure)?;
+    let value = edit::parse_value(key, text)?;
     let change = |text: &str| edit::set(text, key, &value);
     let (setup, loaded) = change_file(file.layer(), change)?;
     let place = setup.files.of(file.layer()).unwrap_or(Path::new(""));
@@ -47,7 +47,7 @@ fn set(key: &str, text: &str, file: FileArgs) -> Result<u8, Failure> {
 fn unset(key: &str, file: FileArgs) -> Result<u8, Failure> {
     let (setup, loaded) = change_file(file.layer(), |text| edit::remove(text, key))?;
     let place = setup.files.of(file.layer()).unwrap_or(Path::new("")).display();
-    let now = match loaded.get(key).map_err(failure)? {
+    let now = match loaded.get(key)? {
         Some(value) => {
             let from = loaded.origins.get(key).map(|origin| format!(", from {origin}"));
             let from = from.unwrap_or_else(|| ", built in".to_owned());
@@ -63,7 +63,7 @@ fn change_file(
     change: impl Fn(&str) -> Result<String, ConfigError>,
 ) -> Result<(SetupPaths, Loaded), Failure> {
     let setup = Setup::load_paths(None, &[])?;
-    let loaded = setup.update(layer, change).map_err(failure)?;
+    let loaded = setup.update(layer, change)?;
     Ok((setup, loaded))
 }
 
@@ -133,9 +133,4 @@ fn plain_value(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "goes into map_err")]
-fn failure(error: ConfigError) -> Failure {
-    Failure::from(error.info())
 }

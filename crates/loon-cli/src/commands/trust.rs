@@ -13,16 +13,15 @@ use crate::wiring::Setup;
 pub(super) fn run(args: &TrustArgs) -> Result<u8, Failure> {
     let setup = Setup::load_paths(None, &[])?;
     let folder = &setup.root;
-    let failure = |error: loon_config::ConfigError| Failure::from(error.info());
-    let mut trust = Trust::open(&setup.paths.trust_file()).map_err(failure)?;
+    let mut trust = Trust::open(&setup.paths.trust_file())?;
     if args.revoke {
-        trust.revoke(folder).map_err(failure)?;
+        trust.revoke(folder)?;
         return super::print(&format!("{} is no longer trusted.\n", folder.display()));
     }
     // Settings that cannot be read are no settings to trust.
-    let before = setup.load_as(setup.trusted).map_err(failure)?;
-    setup.load_as(true).map_err(failure)?;
-    trust.trust(folder, &files::project_state(&setup.files)).map_err(failure)?;
+    let before = setup.load_as(setup.trusted)?;
+    setup.load_as(true)?;
+    trust.trust(folder, &files::project_state(&setup.files))?;
     let mut said =
         format!("{} is trusted: its .loon settings can allow things now.\n", folder.display());
     for ignored in before.untrusted.iter().filter(|ignored| ignored.needs_trust) {
