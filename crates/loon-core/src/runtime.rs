@@ -169,7 +169,7 @@ impl Server {
             deps.options.remarks.extend(opened.remarks);
             let session = Session::new(deps, opened.execution, opened.conversation, commands);
             let served = match session {
-                Ok(session) => session.serve().await,
+                Ok(session) => Box::pin(session.serve()).await,
                 Err(error) => return self.fail(current, error).await,
             };
             commands = served.commands;
