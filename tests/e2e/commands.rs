@@ -36,7 +36,7 @@ fn a_setting_is_read_changed_and_told_with_its_origin() {
     assert_eq!(bench.says(&["config", "get", "session.model"]).trim(), "lab/coder");
     bench.says(&["config", "set", "session.max_turns", "7"]);
     assert_eq!(bench.says(&["config", "get", "session.max_turns"]).trim(), "7");
-    let listed = bench.says(&["config", "list"]);
+    let listed = bench.says(&["config", "list", "--show-origin"]);
     let line = listed.lines().find(|line| line.contains("session.max_turns")).expect("the setting");
     assert!(line.contains('7') && line.contains("config.toml"), "{line}");
     assert!(!listed.contains("lab-secret"));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loon_api::Mode;
-use loon_config::parse_period;
+use loon_api::{Mode, ToolSet};
+use loon_config::{Layer, parse_period};
 
 /// Loom, a coding agent for the terminal.
 ///
@@ -43,12 +43,44 @@ pub(crate) struct SessionArgs {
     /// What happens to calls that no rule decides.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
+    /// How many tools the model is offered; lean is for small models with little room.
+    #[arg(long, value_enum)]
+    pub(crate) tools: Option<ToolSetArg>,
     /// Folder to work in.
     #[arg(long, short = 'C', value_name = "FOLDER")]
     pub(crate) cwd: Option<PathBuf>,
     /// Override a setting, for example `--set session.max_turns=20`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
+}
+
+impl SessionArgs {
+    /// What it overrides in the settings, as `key=value` words.
+    pub(crate) fn settings(&self) -> Vec<String> {
+        let tools = self.tools.map(|tools| match tools.into() {
+            ToolSet::Full => "session.tools=full".to_owned(),
+            ToolSet::Lean => "session.tools=lean".to_owned(),
+        });
+        self.overrides.iter().cloned().chain(tools).collect()
+    }
+}
+
+/// A tool set on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolSetArg {
+    /// All that the session has.
+    Full,
+    /// The few that most work needs.
+    Lean,
+}
+
+impl From<ToolSetArg> for ToolSet {
+    fn from(tools: ToolSetArg) -> Self {
+        match tools {
+            ToolSetArg::Full => Self::Full,
+            ToolSetArg::Lean => Self::Lean,
+        }
+    }
 }
 
 /// A permission mode on the command line.
@@ -251,20 +283,56 @@ pub(crate) enum ConfigCommand {
         /// Its name, for example session.model.
         key: String,
     },
-    /// Change one setting in the user's file.
+    /// Change one setting, in the user's file unless another is named.
     Set {
         /// Its name.
         key: String,
         /// Its value, as TOML; bare words are text.
+        #[arg(allow_hyphen_values = true)]
         value: String,
-        /// Change the project's file instead.
-        #[arg(long)]
-        project: bool,
+        #[command(flatten)]
+        file: FileArgs,
     },
-    /// Print all settings in force and where each comes from.
-    List,
+    /// Take one setting out of a file, so that a weaker one or the default holds.
+    Unset {
+        /// Its name.
+        key: String,
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Print all settings in force.
+    List {
+        /// Say where each comes from, with file and line.
+        #[arg(long)]
+        show_origin: bool,
+    },
     /// Print the JSON Schema of the settings.
     Schema,
+}
+
+/// Which settings file to change.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Your own file, for every project.
+    #[arg(long, conflicts_with_all = ["project", "local"])]
+    pub(crate) user: bool,
+    /// The project's file, which everyone who works on it gets.
+    #[arg(long, conflicts_with = "local")]
+    pub(crate) project: bool,
+    /// The project's file for this machine.
+    #[arg(long)]
+    pub(crate) local: bool,
+}
+
+impl FileArgs {
+    /// The layer of the file.
+    pub(crate) fn layer(self) -> Layer {
+        match (self.project, self.local) {
+            (true, _) => Layer::Project,
+            (_, true) => Layer::Local,
+            (false, false) => Layer::User,
+        }
+    }
 }
 
 /// `loon trust`.

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use loon_api::{ErrorCode, ErrorInfo, Outcome};
+use loon_config::ConfigError;
 
 use crate::safe::plain;
 
@@ -58,6 +59,13 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         say_error(&self.error);
         ExitCode::from(self.exit)
+    }
+}
+
+/// Settings that cannot be read are a matter of settings, whatever is in the way.
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self { error: error.info(), exit: 2 }
     }
 }
 

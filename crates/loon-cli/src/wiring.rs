@@ -1,5 +1,6 @@
 //! Puts the crates together: settings, models, tools and rules become the runtime's dependencies.
 
+mod live;
 mod models;
 mod rules;
 mod tools;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_config::trust::Trust;
-use loon_config::{Loaded, files};
+use loon_config::{ConfigError, Layer, Loaded, environment, files};
 use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
@@ -18,6 +19,8 @@ use loon_tool::WebOptions;
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub(crate) use self::live::Follower;
+use self::live::{LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
 use crate::args::SessionArgs;
@@ -27,32 +30,79 @@ use crate::paths::{Paths, current_folder};
 use crate::safe::plain;
 
 /// The settings of one folder, and where everything lives.
+#[derive(Clone)]
 pub(crate) struct Setup {
+    /// Where they lie.
+    pub(crate) at: SetupPaths,
+    /// The settings in force.
+    pub(crate) loaded: Loaded,
+}
+
+impl std::ops::Deref for Setup {
+    type Target = SetupPaths;
+
+    fn deref(&self) -> &SetupPaths {
+        &self.at
+    }
+}
+
+/// Where the settings of one folder lie, before they are read.
+#[derive(Clone)]
+pub(crate) struct SetupPaths {
     /// Folders of the user.
     pub(crate) paths: Paths,
     /// Absolute folder to work in.
     pub(crate) root: PathBuf,
     /// Files of the settings.
     pub(crate) files: files::Paths,
+    /// What holds besides the files.
+    pub(crate) inputs: files::Inputs,
     /// A person trusts the folder's settings.
     pub(crate) trusted: bool,
-    /// The settings in force.
-    pub(crate) loaded: Loaded,
-    /// What the tools of running sessions go by; what is sent here holds from their next call on.
-    pub(crate) web: watch::Sender<Arc<WebOptions>>,
+    /// The project's settings are not those that were trusted.
+    pub(crate) changed: bool,
 }
 
-/// Where the settings of one folder lie, before they are read.
-pub(crate) struct SetupPaths {
-    pub(crate) paths: Paths,
-    pub(crate) root: PathBuf,
-    pub(crate) files: files::Paths,
-    pub(crate) trusted: bool,
+impl SetupPaths {
+    /// Reads the settings as if the folder were trusted, or not.
+    pub(crate) fn load_as(&self, trusted: bool) -> Result<Loaded, ConfigError> {
+        files::load_files(&self.files, &self.inputs, trusted)
+    }
+
+    /// The same with the trust that holds now.
+    pub(crate) fn with_trust_of_now(&self) -> Result<Self, ConfigError> {
+        let trust = Trust::open(&self.paths.trust_file())?;
+        let state = files::project_state(&self.files);
+        Ok(Self {
+            trusted: trust.is_trusted(&self.root),
+            changed: trust.is_changed(&self.root, &state),
+            ..self.clone()
+        })
+    }
+
+    /// Changes one file. A change of the project's settings that a person makes through Loom needs no
+    /// new trust.
+    pub(crate) fn update(
+        &self,
+        layer: Layer,
+        change: impl Fn(&str) -> Result<String, ConfigError>,
+    ) -> Result<Loaded, ConfigError> {
+        let former = files::project_state(&self.files);
+        let loaded = files::update(&self.files, &self.inputs, self.trusted, layer, change)?;
+        if layer.is_project() && self.trusted {
+            let state = files::project_state(&self.files);
+            Trust::open(&self.paths.trust_file())?.agree(&self.root, &former, &state)?;
+        }
+        Ok(loaded)
+    }
 }
 
 impl Setup {
-    /// Finds the files without reading them.
-    pub(crate) fn load_paths(cwd: Option<&Path>) -> Result<SetupPaths, Failure> {
+    /// Finds the files without reading them. `overrides` are `key=value` words.
+    pub(crate) fn load_paths(
+        cwd: Option<&Path>,
+        overrides: &[String],
+    ) -> Result<SetupPaths, Failure> {
         let paths = Paths::from_environment()?;
         let folder = cwd.map_or_else(current_folder, |cwd| Ok(cwd.to_path_buf()))?;
         let root = folder.canonicalize().map_err(|error| {
@@ -62,40 +112,47 @@ impl Setup {
             return Err(Failure::usage(format!("{} is no folder.", root.display())));
         }
         let files = files::Paths::usual(&root, paths.home.as_deref(), Some(&paths.config));
-        let trust =
-            Trust::open(&paths.trust_file()).map_err(|error| Failure::from(error.info()))?;
-        let trusted = trust.is_trusted(&root);
-        Ok(SetupPaths { paths, root, files, trusted })
+        let inputs =
+            files::Inputs { environment: settings_variables(), overrides: overrides.to_vec() };
+        let found = SetupPaths { paths, root, files, inputs, trusted: false, changed: false };
+        Ok(found.with_trust_of_now()?)
     }
 
     /// Reads the settings for a folder, the current one if `cwd` is absent.
     pub(crate) fn load(cwd: Option<&Path>, overrides: &[String]) -> Result<Self, Failure> {
-        let SetupPaths { paths, root, files, trusted } = Self::load_paths(cwd)?;
-        let loaded = files::load_files(&files, overrides, trusted)
-            .map_err(|error| Failure::from(error.info()))?;
-        let web = watch::Sender::new(Arc::new(web::options(&loaded.settings)));
-        Ok(Self { paths, root, files, trusted, loaded, web })
+        let at = Self::load_paths(cwd, overrides)?;
+        let loaded = at.load_as(at.trusted)?;
+        Ok(Self { at, loaded })
     }
 
     /// The session that the command line chooses, with the settings of its folder. A session named
     /// by its id goes on in its own folder unless another one is given.
     pub(crate) fn for_session(args: &SessionArgs) -> Result<(Self, SessionChoice), Failure> {
         let Some(id) = &args.resume else {
-            let setup = Self::load(args.cwd.as_deref(), &args.overrides)?;
+            let setup = Self::load(args.cwd.as_deref(), &args.settings())?;
             let choice = if args.continue_newest { setup.newest()? } else { SessionChoice::New };
             return Ok((setup, choice));
         };
         let store = FileStore::new(Paths::from_environment()?.data);
         let exec = commands::find_session(&store, id)?;
         let own = sessions::folder_of(&store, exec).map(PathBuf::from);
-        let setup = Self::load(args.cwd.as_deref().or(own.as_deref()), &args.overrides)?;
+        let setup = Self::load(args.cwd.as_deref().or(own.as_deref()), &args.settings())?;
         Ok((setup, SessionChoice::Resume(exec)))
     }
 
     /// What a person should know of the settings: what has no effect, what is unknown.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let warnings = self.loaded.warnings.iter().map(|warning| plain(&warning.to_string()));
-        let mut remarks: Vec<String> = warnings.collect();
+        let warnings = self.loaded.problems.iter().chain(&self.loaded.warnings);
+        let mut remarks: Vec<String> =
+            warnings.map(|warning| plain(&warning.to_string())).collect();
+        if self.changed {
+            remarks.push(
+                "The .loon settings of this folder changed since you trusted it, and they hold. \
+                 Look at them; `loon trust` says that they are fine, `loon trust --revoke` takes \
+                 the trust back."
+                    .to_owned(),
+            );
+        }
         let waiting = self.loaded.untrusted.iter().filter(|ignored| ignored.needs_trust).count();
         if waiting > 0 {
             remarks.push(format!(
@@ -125,9 +182,11 @@ impl Setup {
     /// Names of the variables that hold keys, which no tool's process may see.
     fn secret_variables(&self) -> Vec<String> {
         let providers = self.loaded.settings.providers.values();
-        providers
-            .filter_map(|provider| provider.api_key_env.clone())
-            .chain([self.loaded.settings.context7.api_key_env.clone()])
+        let keys = providers.filter_map(|provider| provider.api_key_env.clone());
+        let context7 = self.loaded.settings.context7.api_key_env.clone();
+        let settings = self.inputs.environment.iter().map(|(name, _)| name.clone());
+        keys.chain([context7])
+            .chain(settings.filter(|name| environment::holds_secret(name)))
             .collect()
     }
 
@@ -139,56 +198,82 @@ impl Setup {
             .protecting(self.paths.trust_file())
     }
 
-    /// Everything the runtime is wired from.
-    pub(crate) fn dependencies(&self, run: RunOptions) -> Dependencies {
+    /// Everything the runtime is wired from, and what keeps it up to date.
+    pub(crate) fn dependencies(&self, run: RunOptions) -> (Dependencies, Follower) {
         let settings = &self.loaded.settings;
-        let args = run.session;
-        let models = Arc::new(SettingsModels::new(settings, &self.root));
+        let models = SettingsModels::new(settings, &self.root);
+        let prices = Arc::new(LivePrices::new(models.prices()));
+        let models = Arc::new(LiveModels::new(models));
         let root = self.root.clone();
         let store = Arc::new(self.store());
-        Dependencies {
-            tools: tools::factory(
-                Arc::clone(&store),
-                self.secret_variables(),
-                self.web.subscribe(),
-            ),
+        let web = watch::Sender::new(Arc::new(web::options(settings)));
+        let tools =
+            tools::factory(Arc::clone(&store), self.secret_variables(), web.subscribe());
+        let (follower, updates) =
+            Follower::new(self.clone(), &run, Arc::clone(&models), Arc::clone(&prices), web);
+        let mut remarks = self.remarks();
+        remarks.extend(follower.remark());
+        let deps = Dependencies {
+            tools,
             store,
             clock: Arc::new(SystemClock),
-            pricing: Arc::new(models.prices()),
+            pricing: prices,
             models,
             policy: Arc::new(self.policy()),
-            rules: Arc::new(LocalRules::new(self.files.clone(), self.trusted)),
+            rules: Arc::new(LocalRules::new(self.at.clone())),
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {
                 cwd: self.root.clone(),
                 model: Given {
-                    value: args.model.clone().or_else(|| settings.session.model.clone()),
-                    explicit: args.model.is_some(),
+                    value: run.session.model.clone().or_else(|| settings.session.model.clone()),
+                    explicit: run.session.model.is_some(),
                 },
                 mode: Given {
-                    value: args.mode.map_or(settings.session.mode, Into::into),
-                    explicit: args.mode.is_some(),
+                    value: run.session.mode.map_or(settings.session.mode, Into::into),
+                    explicit: run.session.mode.is_some(),
                 },
-                tools: loon_api::ToolSet::Full,
-                limits: Limits {
-                    max_steps: run.max_steps.unwrap_or(settings.session.max_turns),
-                    tool_timeout: Duration::from_secs(settings.session.tool_timeout_secs),
-                },
-                budget: Budget {
-                    max_usd: settings.budget.max_usd,
-                    max_tokens: settings.budget.max_tokens,
-                    max_requests: settings.budget.max_requests,
-                },
+                limits: self.limits(run.max_steps),
+                budget: self.budget(),
+                tools: settings.session.tools,
                 deadline: Given {
                     value: run.deadline.or(settings.budget.deadline),
                     explicit: run.deadline.is_some(),
                 },
                 unattended: run.unattended,
                 answer_schema: run.answer_schema,
-                remarks: self.remarks(),
+                remarks,
             },
+            updates,
+        };
+        (deps, follower)
+    }
+
+    /// Limits of a turn; the command line may name the number of requests.
+    fn limits(&self, max_steps: Option<u32>) -> Limits {
+        let session = &self.loaded.settings.session;
+        Limits {
+            max_steps: max_steps.unwrap_or(session.max_turns),
+            tool_timeout: Duration::from_secs(session.tool_timeout_secs),
         }
     }
+
+    fn budget(&self) -> Budget {
+        let budget = &self.loaded.settings.budget;
+        Budget {
+            max_usd: budget.max_usd,
+            max_tokens: budget.max_tokens,
+            max_requests: budget.max_requests,
+        }
+    }
+}
+
+/// The variables that may be settings.
+fn settings_variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(environment::PREFIX))
+        .map(|(name, value)| (name, value.to_string_lossy().into_owned()))
+        .collect()
 }
 
 /// What the command line says of one run.

@@ -10,6 +10,7 @@ use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 use crate::error::ConfigError;
 use crate::key;
 use crate::origin::{Layer, Origin};
+use crate::schema;
 
 /// One layer.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Parsed {
     pub(crate) value: Value,
     /// Line and column of each key and array element.
     places: BTreeMap<String, (u32, u32)>,
+    /// The variable of each key, if the layer is the environment.
+    variables: BTreeMap<String, String>,
 }
 
 impl Parsed {
@@ -31,6 +34,7 @@ impl Parsed {
                 origin: Origin {
                     layer,
                     file: Some(file.to_owned()),
+                    variable: None,
                     line: at.map(|at| at.0),
                     column: at.map(|at| at.1),
                 },
@@ -47,10 +51,10 @@ impl Parsed {
             .map_err(|(offset, problem)| invalid(offset, problem))?;
         let places =
             reader.offsets.into_iter().map(|(path, offset)| (path, place(offset))).collect();
-        Ok(Self { layer, file: Some(file.to_owned()), value, places })
+        Ok(Self { layer, file: Some(file.to_owned()), value, places, variables: BTreeMap::new() })
     }
 
-    /// Reads `key=value` words. A value that is no TOML is text.
+    /// Reads `key=value` words. A value that is no TOML is text, and so is all that a text setting gets.
     pub(crate) fn overrides(words: &[String]) -> Result<Self, ConfigError> {
         let mut root = Value::Object(Map::new());
         for word in words {
@@ -59,12 +63,32 @@ impl Parsed {
                 fix: "write it as key=value, like session.mode=auto".into(),
             })?;
             let names = key::parse(path.trim())?;
-            put(&mut root, &names, read_value(text)).map_err(|()| ConfigError::Key {
+            put(&mut root, &names, read_for(&names, text)).map_err(|()| ConfigError::Key {
                 problem: format!("`{path}` lies inside a value that is no table"),
                 fix: "set each key once".into(),
             })?;
         }
-        Ok(Self { layer: Layer::CommandLine, file: None, value: root, places: BTreeMap::new() })
+        Ok(Self::without_file(Layer::CommandLine, root, BTreeMap::new()))
+    }
+
+    /// Takes variables, each with the names of its key and its text, in this order.
+    pub(crate) fn variables<'a>(
+        found: impl Iterator<Item = (&'a str, Vec<String>, &'a str)>,
+    ) -> Result<Self, ConfigError> {
+        let mut root = Value::Object(Map::new());
+        let mut variables = BTreeMap::new();
+        for (variable, names, text) in found {
+            put(&mut root, &names, read_for(&names, text)).map_err(|()| ConfigError::Key {
+                problem: format!("{variable} lies inside a value that another variable sets"),
+                fix: "set each key once".into(),
+            })?;
+            variables.insert(key::path(&names), variable.to_owned());
+        }
+        Ok(Self::without_file(Layer::Environment, root, variables))
+    }
+
+    fn without_file(layer: Layer, value: Value, variables: BTreeMap<String, String>) -> Self {
+        Self { layer, file: None, value, places: BTreeMap::new(), variables }
     }
 
     /// Where `path` was written in this layer; the file as a whole if that is not known.
@@ -73,9 +97,19 @@ impl Parsed {
         Origin {
             layer: self.layer,
             file: self.file.clone(),
+            variable: self.variable(path).cloned(),
             line: place.map(|place| place.0),
             column: place.map(|place| place.1),
         }
+    }
+
+    /// The variable that sets `path`, or the table or list it is in.
+    fn variable(&self, path: &str) -> Option<&String> {
+        let holds = |set: &str| {
+            path.strip_prefix(set)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.variables.iter().find(|(set, _)| holds(set)).map(|(_, variable)| variable)
     }
 
     /// True if this layer sets `path` or something in it.
@@ -98,6 +132,15 @@ pub(crate) fn read_value(text: &str) -> Value {
         .ok()
         .and_then(|value| Reader { offsets: BTreeMap::new() }.value(&value, "").ok())
         .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Reads text for one setting: where it takes text, the text is the value, quoted or not.
+pub(crate) fn read_for(names: &[String], text: &str) -> Value {
+    let value = read_value(text);
+    if value.is_string() || !schema::field(names).is_some_and(schema::is_text) {
+        return value;
+    }
+    Value::String(text.trim().to_owned())
 }
 
 fn put(into: &mut Value, names: &[String], value: Value) -> Result<(), ()> {

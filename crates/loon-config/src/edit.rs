@@ -14,9 +14,10 @@ use crate::key;
 use crate::rules;
 use crate::schema;
 
-/// Reads the text of a value as the command line gives it: TOML, or else plain text.
-pub fn parse_value(text: &str) -> Value {
-    document::read_value(text)
+/// Reads the text of a value as the command line gives it: TOML, or else plain text. A setting that
+/// takes text gets the text.
+pub fn parse_value(path: &str, text: &str) -> Result<Value, ConfigError> {
+    Ok(document::read_for(&known(path)?, text))
 }
 
 /// Sets one key. The value must be what [`crate::schema()`] says; that is checked when the text is
@@ -28,6 +29,12 @@ pub fn set(text: &str, path: &str, value: &Value) -> Result<String, ConfigError>
         return Err(ConfigError::Key {
             problem: format!("{path} is written by Loom alone"),
             fix: "leave it as it is".into(),
+        });
+    }
+    if field.is_some_and(schema::is_table) && !value.is_object() {
+        return Err(ConfigError::Key {
+            problem: format!("{path} is a table of settings"),
+            fix: format!("set what is in it, like {path}.NAME"),
         });
     }
     let value = to_toml(value).ok_or_else(|| ConfigError::Key {
@@ -141,16 +148,7 @@ fn known(path: &str) -> Result<Vec<String>, ConfigError> {
     if schema::field(&names).is_some() {
         return Ok(names);
     }
-    let leaves: Vec<String> =
-        schema::leaves().into_iter().map(|(names, _)| names.join(".")).collect();
-    let near = key::nearest(path, leaves.iter().map(String::as_str));
-    Err(ConfigError::Key {
-        problem: match near {
-            Some(near) => format!("no setting is called `{path}`; did you mean `{near}`?"),
-            None => format!("no setting is called `{path}`"),
-        },
-        fix: "`loon config list` shows all keys".into(),
-    })
+    Err(schema::no_such_key(path))
 }
 
 fn split(names: &[String]) -> Result<(&String, &[String]), ConfigError> {
@@ -236,8 +234,17 @@ fn rewrite(
     let crlf = body.contains("\r\n");
     let body = if crlf { body.replace("\r\n", "\n") } else { body.to_owned() };
     let mut document: DocumentMut = body.parse().map_err(|error| unreadable(&error))?;
+    // What stands in a file without keys stays on top.
+    let only_remarks = document.as_table().is_empty() && !body.trim().is_empty();
+    if only_remarks {
+        document = DocumentMut::new();
+    }
     edit(&mut document)?;
-    let edited = document.to_string();
+    let edited = match document.to_string() {
+        added if only_remarks && added.is_empty() => body,
+        added if only_remarks => format!("{}\n\n{added}", body.trim_end()),
+        edited => edited,
+    };
     let edited = if crlf { edited.replace('\n', "\r\n") } else { edited };
     Ok(format!("{mark}{edited}"))
 }

@@ -62,7 +62,14 @@ impl ConfigError {
                 ErrorCode::Io,
                 match source.kind() {
                     io::ErrorKind::PermissionDenied => {
-                        "check the owner and mode of the file and its folder"
+                        "make the file and its folder writable for you (`ls -ld` shows owner and \
+                         mode), or change the file where it comes from"
+                    }
+                    io::ErrorKind::ReadOnlyFilesystem => {
+                        "the disk is mounted read-only; change the file where it comes from"
+                    }
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                        "a file stands where the settings folder belongs; move it away"
                     }
                     io::ErrorKind::IsADirectory => {
                         "a folder stands where the settings file belongs; move it away"

@@ -22,6 +22,11 @@ pub(crate) fn join(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.into_owned() } else { format!("{parent}.{name}") }
 }
 
+/// The path of names.
+pub(crate) fn path(names: &[String]) -> String {
+    names.iter().fold(String::new(), |path, name| join(&path, name))
+}
+
 /// The path of the `index`-th element of `parent`.
 pub(crate) fn element(parent: &str, index: usize) -> String {
     format!("{parent}[{index}]")

@@ -9,23 +9,28 @@
 
 mod document;
 pub mod edit;
+pub mod environment;
 mod error;
 pub mod files;
 mod key;
 mod load;
+mod lock;
+mod merge;
 mod origin;
 mod rules;
 mod scalar;
 pub mod schema;
 mod settings;
 pub mod trust;
+mod watch;
 
 pub use error::ConfigError;
 pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
 pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
-pub use schema::schema;
+pub use schema::{schema, without_login};
 pub use settings::{
     Appearance, Budget, ColorChoice, Context7, ModelSettings, Permissions, Price, Provider,
     ProviderKind, SCHEMA_VERSION, Session, Settings, Ui, Web,
 };
+pub use watch::{SettingsWatch, Snapshot};

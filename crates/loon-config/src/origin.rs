@@ -16,6 +16,8 @@ pub enum Layer {
     Project,
     /// The project's file for this machine alone.
     Local,
+    /// `LOON_` variables.
+    Environment,
     /// `key=value` on the command line.
     CommandLine,
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Layer {
             Self::User => "user settings",
             Self::Project => "project settings",
             Self::Local => "local project settings",
+            Self::Environment => "environment",
             Self::CommandLine => "command line",
         })
     }
@@ -46,6 +49,8 @@ pub struct Origin {
     pub layer: Layer,
     /// The file, if the layer is one.
     pub file: Option<PathBuf>,
+    /// The variable, if the layer is the environment.
+    pub variable: Option<String>,
     /// Line in the file, from 1.
     pub line: Option<u32>,
     /// Column in that line in characters, from 1.
@@ -55,24 +60,26 @@ pub struct Origin {
 impl Origin {
     /// The origin of what nobody set.
     pub(crate) const BUILT_IN: Self =
-        Self { layer: Layer::BuiltIn, file: None, line: None, column: None };
+        Self { layer: Layer::BuiltIn, file: None, variable: None, line: None, column: None };
 
     /// The same place as permission rules carry it.
     pub fn rule_origin(&self) -> RuleOrigin {
-        let source = self
-            .file
-            .as_ref()
-            .map_or_else(|| self.layer.to_string(), |file| file.display().to_string());
-        RuleOrigin { source, line: self.line }
+        RuleOrigin { source: self.source(), line: self.line }
+    }
+
+    /// The place without line and column.
+    fn source(&self) -> String {
+        match (&self.file, &self.variable) {
+            (Some(file), _) => file.display().to_string(),
+            (None, Some(variable)) => variable.clone(),
+            (None, None) => self.layer.to_string(),
+        }
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.file {
-            Some(file) => write!(f, "{}", file.display())?,
-            None => write!(f, "{}", self.layer)?,
-        }
+        f.write_str(&self.source())?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
             if let Some(column) = self.column {

@@ -41,7 +41,7 @@ pub(crate) fn some_period<'de, D: Deserializer<'de>>(
 }
 
 pub(crate) fn period_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$"})
+    json_schema!({"type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$", "examples": ["10m"]})
 }
 
 struct MoneyVisitor;
@@ -83,7 +83,7 @@ pub(crate) fn some_money<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mo
 }
 
 pub(crate) fn money_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$"})
+    json_schema!({"type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$", "examples": ["2.50"]})
 }
 
 pub(crate) fn secret_schema(_: &mut SchemaGenerator) -> Schema {

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use crate::error::ConfigError;
 use crate::key;
 use crate::settings::Settings;
 
@@ -25,7 +26,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 
 /// JSON Schema (2020-12) of a settings file, without references. Fields carry `title`,
 /// `description`, `default` and ranges; `readOnly` fields cannot be set, `writeOnly` ones are secret;
-/// `x-live` and `x-untrusted` are explained in [`crate::Settings`].
+/// `x-live`, `x-untrusted` and `x-strict` are explained in [`crate::Settings`].
 pub fn schema() -> &'static Value {
     &SCHEMA
 }
@@ -102,29 +103,111 @@ pub fn is_read_only(schema: &Value) -> bool {
     has(schema, "readOnly")
 }
 
+/// True if the value is text and nothing else, written in quotes or not.
+pub(crate) fn is_text(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|name| name == "string") || schema.get("oneOf").is_some()
+}
+
+/// True if a wrong value at this key must not be passed over: what is in force would be looser than
+/// what was meant.
+pub(crate) fn is_strict(names: &[String]) -> bool {
+    (1..=names.len())
+        .any(|depth| field(&names[..depth]).is_some_and(|field| has(field, "x-strict")))
+}
+
+/// What a setting takes, in words.
+pub(crate) fn takes(schema: &Value) -> String {
+    let words = |values: Vec<&Value>| {
+        let quoted = |value: &&Value| match value {
+            Value::String(text) => format!("`{text}`"),
+            other => other.to_string(),
+        };
+        let words: Vec<String> = values.iter().map(quoted).collect();
+        format!("one of {}", words.join(", "))
+    };
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return words(values.iter().collect());
+    }
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+        let one = |choice: &'_ Value| -> Option<Value> { choice.get("const").cloned() };
+        let values: Vec<Value> = choices.iter().filter_map(one).collect();
+        return words(values.iter().collect());
+    }
+    let such_as = |what: &str| match schema.pointer("/examples/0") {
+        Some(example) => format!("{what} such as {example}"),
+        None => what.to_owned(),
+    };
+    match schema.get("type") {
+        Some(Value::Array(_)) => such_as("a number or text"),
+        Some(Value::String(name)) => match name.as_str() {
+            "boolean" => "true or false".to_owned(),
+            "integer" => match (schema.get("minimum"), schema.get("maximum")) {
+                (Some(min), Some(max)) => format!("a whole number from {min} to {max}"),
+                (Some(min), None) => format!("a whole number of at least {min}"),
+                _ => "a whole number".to_owned(),
+            },
+            "number" => "a number".to_owned(),
+            "array" => match schema.get("items").map(takes) {
+                Some(items) if items == "text" => "a list of texts".to_owned(),
+                _ => "a list".to_owned(),
+            },
+            "object" => "a table".to_owned(),
+            _ => such_as("text"),
+        },
+        _ => "something else".to_owned(),
+    }
+}
+
+/// The error for a key that no setting has.
+pub(crate) fn no_such_key(path: &str) -> ConfigError {
+    let leaves: Vec<String> = leaves().into_iter().map(|(names, _)| names.join(".")).collect();
+    let near = key::nearest(path, leaves.iter().map(String::as_str));
+    ConfigError::Key {
+        problem: match near {
+            Some(near) => format!("no setting is called `{path}`; did you mean `{near}`?"),
+            None => format!("no setting is called `{path}`"),
+        },
+        fix: "`loon config list` shows all keys".into(),
+    }
+}
+
 /// Something about a value that its type does not say.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// No setting has this key.
     Unknown { path: String, name: String, near: Option<String> },
     /// The number is not in its range.
-    Range { path: String, problem: String },
+    Range { names: Vec<String>, problem: String },
 }
 
 /// Compares a layer with the schema.
 pub(crate) fn check(value: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    walk(value, schema(), "", &mut findings);
+    walk(value, schema(), &mut Vec::new(), "", &mut findings);
     findings
 }
 
-fn walk(value: &Value, schema: &Value, path: &str, findings: &mut Vec<Finding>) {
+/// `names` leads to the value, or to the list it is in; `path` leads to it in any case.
+fn walk(
+    value: &Value,
+    schema: &Value,
+    names: &mut Vec<String>,
+    path: &str,
+    findings: &mut Vec<Finding>,
+) {
     match value {
         Value::Object(map) if is_table(schema) => {
             for (name, value) in map {
+                let in_list = path.ends_with(']');
                 let path = key::join(path, name);
                 if let Some(schema) = child(schema, name) {
-                    walk(value, schema, &path, findings);
+                    if in_list {
+                        walk(value, schema, names, &path, findings);
+                    } else {
+                        names.push(name.clone());
+                        walk(value, schema, names, &path, findings);
+                        names.pop();
+                    }
                     continue;
                 }
                 let known = properties(schema).into_iter().flat_map(|map| map.keys());
@@ -135,7 +218,7 @@ fn walk(value: &Value, schema: &Value, path: &str, findings: &mut Vec<Finding>) 
         Value::Array(list) => {
             if let Some(schema) = schema.get("items") {
                 for (index, value) in list.iter().enumerate() {
-                    walk(value, schema, &key::element(path, index), findings);
+                    walk(value, schema, names, &key::element(path, index), findings);
                 }
             }
         }
@@ -148,16 +231,8 @@ fn walk(value: &Value, schema: &Value, path: &str, findings: &mut Vec<Finding>) 
                 .and_then(Value::as_f64)
                 .is_some_and(|max| number.as_f64().is_some_and(|n| n > max));
             if below || above {
-                let bound = |bound: Option<&Value>| {
-                    bound.map_or_else(|| "any".to_owned(), Value::to_string)
-                };
-                let problem = match max {
-                    Some(_) => {
-                        format!("{path} is {number}, outside {} to {}", bound(min), bound(max))
-                    }
-                    None => format!("{path} is {number}, less than {}", bound(min)),
-                };
-                findings.push(Finding::Range { path: path.to_owned(), problem });
+                let problem = format!("{path} is {number}, and takes {}", takes(schema));
+                findings.push(Finding::Range { names: names.clone(), problem });
             }
         }
         _ => {}
@@ -191,6 +266,8 @@ pub(crate) fn mask(value: &mut Value) {
     fn walk(value: &mut Value, schema: &Value) {
         if is_secret(schema) {
             *value = Value::String(MASK.into());
+        } else if let Value::String(text) = value {
+            *text = without_login(text);
         } else if let Value::Object(map) = value {
             for (name, value) in map {
                 if let Some(schema) = child(schema, name) {
@@ -200,6 +277,16 @@ pub(crate) fn mask(value: &mut Value) {
         }
     }
     walk(value, schema());
+}
+
+/// A URL with its login masked; anything else as it is.
+pub fn without_login(text: &str) -> String {
+    let masked = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let at = rest[..end].rfind('@')?;
+        Some(format!("{scheme}://{MASK}{}", &rest[at..]))
+    });
+    masked.unwrap_or_else(|| text.to_owned())
 }
 
 /// Every setting that has a fixed name and holds no table, with its schema.

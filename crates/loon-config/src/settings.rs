@@ -2,13 +2,14 @@
 //! is secret, read-only, live or open to folders nobody has trusted yet: all of that stands on the
 //! field, and the schema, the checks and the reference page read it there.
 //!
-//! Schema keywords beside the standard ones: `x-live` (may change under a running session) and
-//! `x-untrusted` (a project file may set it before the folder is trusted).
+//! Schema keywords beside the standard ones: `x-live` (a change takes effect while Loom runs),
+//! `x-untrusted` (a project file may set it before the folder is trusted) and `x-strict` (a wrong
+//! value refuses its file, because without it more would be allowed than was meant).
 
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use loon_api::{Effort, Mode, Money, PermissionRule};
+use loon_api::{Effort, Mode, Money, PermissionRule, ToolSet};
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -34,10 +35,10 @@ pub struct Settings {
     #[schemars(title = "Session")]
     pub session: Session,
     /// Limits for a session with everything it starts. Checked before each model request.
-    #[schemars(title = "Budget")]
+    #[schemars(title = "Budget", extend("x-strict" = true))]
     pub budget: Budget,
     /// Which calls run, which ask and which are refused.
-    #[schemars(title = "Permissions")]
+    #[schemars(title = "Permissions", extend("x-strict" = true))]
     pub permissions: Permissions,
     /// Colours and characters.
     #[schemars(title = "Appearance")]
@@ -182,12 +183,16 @@ pub struct Price {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Session {
-    /// The model a new session begins with, as `provider/model`.
+    /// The model a session begins with, as `provider/model`. A session under way keeps its own.
     #[schemars(title = "Model", extend("x-live" = true, "x-untrusted" = true))]
     pub model: Option<String>,
-    /// What happens to calls that no rule decides. `bypass` has no effect in a project's files; a
-    /// folder that is not trusted can only set `plan`.
-    #[schemars(title = "Permission mode", extend("x-live" = true, "x-untrusted" = true))]
+    /// What happens to calls that no rule decides. A change reaches the session under way unless
+    /// another mode was chosen for it. `bypass` has no effect in a project's files; a folder that is
+    /// not trusted can only set `plan`.
+    #[schemars(
+        title = "Permission mode",
+        extend("x-live" = true, "x-untrusted" = true, "x-strict" = true)
+    )]
     pub mode: Mode,
     /// Most model requests for one prompt.
     #[schemars(title = "Steps for a prompt", range(min = 1, max = 100_000), extend("x-live" = true))]
@@ -195,11 +200,20 @@ pub struct Session {
     /// Seconds a tool call may take if neither the call nor the tool says otherwise.
     #[schemars(title = "Tool timeout", range(min = 1, max = 86400), extend("x-live" = true))]
     pub tool_timeout_secs: u64,
+    /// How many tools a request offers. `lean` is for small models with little room.
+    #[schemars(title = "Tool set", extend("x-live" = true, "x-untrusted" = true))]
+    pub tools: ToolSet,
 }
 
 impl Default for Session {
     fn default() -> Self {
-        Self { model: None, mode: Mode::Default, max_turns: 500, tool_timeout_secs: 600 }
+        Self {
+            model: None,
+            mode: Mode::Default,
+            max_turns: 500,
+            tool_timeout_secs: 600,
+            tools: ToolSet::Full,
+        }
     }
 }
 
@@ -219,6 +233,7 @@ pub struct Budget {
     #[schemars(title = "Requests", range(min = 1), extend("x-live" = true))]
     pub max_requests: Option<u64>,
     /// Longest time at work, such as `90s`, `10m` or `1h30m`. Waiting for a person does not count.
+    /// Holds for sessions that begin later.
     #[serde(deserialize_with = "scalar::some_period")]
     #[schemars(title = "Time at work", schema_with = "scalar::period_schema")]
     pub deadline: Option<Duration>,

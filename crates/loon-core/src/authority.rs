@@ -15,13 +15,15 @@ pub struct PermissionAuthority {
 
 struct State {
     policy: Arc<Policy>,
+    /// Rules that hold for this session alone and outlive changes of the settings.
+    kept: Vec<(PermissionRule, RuleOrigin)>,
     mode: Mode,
 }
 
 impl PermissionAuthority {
     /// An authority over these rules.
     pub fn new(policy: Arc<Policy>, mode: Mode) -> Self {
-        Self { state: RwLock::new(State { policy, mode }) }
+        Self { state: RwLock::new(State { policy, kept: Vec::new(), mode }) }
     }
 
     /// The mode in force.
@@ -34,9 +36,28 @@ impl PermissionAuthority {
         self.write(|state| state.mode = mode);
     }
 
-    /// Adds an allow rule; holds for the next decision.
+    /// Adds an allow rule that the settings hold too; holds for the next decision.
     pub fn allow(&self, rule: PermissionRule, origin: RuleOrigin) {
-        self.write(|state| Arc::make_mut(&mut state.policy).add(RuleEffect::Allow, rule, origin));
+        self.write(|state| state.add(rule, origin));
+    }
+
+    /// Adds an allow rule for this session alone; holds for the next decision.
+    pub fn allow_for_session(&self, rule: PermissionRule) {
+        let origin = RuleOrigin { source: "session".to_owned(), line: None };
+        self.write(|state| {
+            state.kept.push((rule.clone(), origin.clone()));
+            state.add(rule, origin);
+        });
+    }
+
+    /// Takes the rules of changed settings in place of the former; those of the session stay.
+    pub fn replace_policy(&self, policy: Arc<Policy>) {
+        self.write(|state| {
+            state.policy = policy;
+            for (rule, origin) in state.kept.clone() {
+                state.add(rule, origin);
+            }
+        });
     }
 
     /// True if no call of the tool can be allowed, so that it need not be offered.
@@ -50,6 +71,12 @@ impl PermissionAuthority {
 
     fn write(&self, with: impl FnOnce(&mut State)) {
         with(&mut self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+}
+
+impl State {
+    fn add(&mut self, rule: PermissionRule, origin: RuleOrigin) {
+        Arc::make_mut(&mut self.policy).add(RuleEffect::Allow, rule, origin);
     }
 }
 

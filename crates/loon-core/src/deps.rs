@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use loon_api::event::Notice;
 use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, ToolSet, WorkingRecord};
 use loon_kernel::{Budget, JournalStore, Model, Pricing, Tool};
 use loon_permission::Policy;
@@ -68,6 +69,74 @@ pub struct Dependencies {
     pub branch: Arc<BranchReader>,
     /// Values that hold for every session of this process.
     pub options: SessionOptions,
+    /// Settings that changed since. The last one counts; absent if none did.
+    pub updates: Updates,
+}
+
+/// Where changed settings arrive.
+pub type Updates = watch::Receiver<Option<Arc<Update>>>;
+
+/// What changed settings bring to a session under way and to those that follow it in this process.
+/// Models and prices renew themselves behind their ports.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The permission rules. Rules kept for the session alone are added to them.
+    pub policy: Arc<Policy>,
+    /// The model of later sessions, and of one that has none.
+    pub model: Option<String>,
+    /// The mode of later sessions, and of one for which nobody chose another.
+    pub mode: Mode,
+    /// Limits of a turn.
+    pub limits: Limits,
+    /// Budget of the execution.
+    pub budget: Budget,
+    /// Which tools a model is told of.
+    pub tools: ToolSet,
+    /// What a person should know before later sessions begin.
+    pub remarks: Vec<String>,
+    /// What a person should know now.
+    pub notices: Vec<Notice>,
+}
+
+impl Dependencies {
+    /// Takes over changed settings. What was named for this run stays.
+    pub(crate) fn renew(&mut self, update: &Update) {
+        self.policy = Arc::clone(&update.policy);
+        let options = &mut self.options;
+        if !options.model.explicit && (update.model.is_some() || options.model.value.is_none()) {
+            options.model.value.clone_from(&update.model);
+        }
+        if !options.mode.explicit {
+            options.mode.value = update.mode;
+        }
+        options.limits = update.limits;
+        options.budget = update.budget;
+        options.tools = update.tools;
+        options.remarks.clone_from(&update.remarks);
+    }
+
+    /// Takes over what changed while no session listened.
+    pub(crate) fn catch_up(&mut self) {
+        if self.updates.has_changed().unwrap_or(false) {
+            let update = self.updates.borrow_and_update().clone();
+            if let Some(update) = update {
+                self.renew(&update);
+                let missed = update.notices.iter().map(|notice| notice.message.clone());
+                self.options.remarks.extend(missed);
+            }
+        }
+    }
+}
+
+/// The next change of settings.
+pub(crate) async fn next_update(updates: &mut Updates) -> Arc<Update> {
+    while updates.changed().await.is_ok() {
+        if let Some(update) = updates.borrow_and_update().clone() {
+            return update;
+        }
+    }
+    // Nobody watches the settings any more.
+    std::future::pending().await
 }
 
 /// A value and how firmly it was given.

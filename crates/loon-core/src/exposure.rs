@@ -2,6 +2,7 @@
 //! were asked for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loon_api::{ToolSet, ToolSpec, WorkingRecord};
 use loon_kernel::{Tool, native_tool};
@@ -26,7 +27,8 @@ const LEAN: [&str; 9] = [
 /// The tools of one session and who is told of them.
 #[derive(Clone)]
 pub(crate) struct Exposure {
-    set: ToolSet,
+    /// Only the lean set is told of. Settings may change it while the session runs.
+    lean: Arc<AtomicBool>,
     authority: Arc<PermissionAuthority>,
     record: watch::Receiver<Arc<WorkingRecord>>,
 }
@@ -37,7 +39,14 @@ impl Exposure {
         authority: &Arc<PermissionAuthority>,
         record: watch::Receiver<Arc<WorkingRecord>>,
     ) -> Self {
-        Self { set, authority: Arc::clone(authority), record }
+        let exposure = Self { lean: Arc::default(), authority: Arc::clone(authority), record };
+        exposure.choose(set);
+        exposure
+    }
+
+    /// Changes the set; holds for the next request.
+    pub(crate) fn choose(&self, set: ToolSet) {
+        self.lean.store(set == ToolSet::Lean, Ordering::Relaxed);
     }
 
     /// The tools of a session with the search over them.
@@ -62,6 +71,6 @@ impl Exposure {
     }
 
     fn is_deferred(&self, tool: &ToolSpec) -> bool {
-        self.set == ToolSet::Lean && !LEAN.contains(&tool.name.as_str())
+        self.lean.load(Ordering::Relaxed) && !LEAN.contains(&tool.name.as_str())
     }
 }

@@ -28,6 +28,6 @@ mod turn;
 
 pub use authority::PermissionAuthority;
 pub use conversation::Conversation;
-pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions};
+pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions, Update, Updates};
 pub use limits::Limits;
 pub use runtime::{Runtime, RuntimeError, SessionChoice};

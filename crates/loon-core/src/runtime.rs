@@ -148,7 +148,7 @@ fn torn_remark(bytes: u64) -> String {
 
 impl Server {
     async fn serve(
-        self,
+        mut self,
         mut choice: SessionChoice,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
@@ -169,6 +169,7 @@ impl Server {
             let exec = opened.execution.exec();
             current = Some(exec);
             let over = opened.execution.cancel_token().clone();
+            self.deps.catch_up();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(opened.remarks);
             let session = Session::new(deps, opened.execution, opened.conversation, commands);
@@ -176,7 +177,7 @@ impl Server {
                 // Whatever it waits for, it ends: others were told that it is over.
                 Ok(session) => tokio::select! {
                     biased;
-                    served = session.serve() => served,
+                    served = Box::pin(session.serve()) => served,
                     () = self.moment_after(&over) => {
                         return self.fail(current, StoreError::Fenced { exec }.info()).await;
                     }

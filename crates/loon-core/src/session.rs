@@ -16,14 +16,14 @@ use loon_api::{
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
-    RetryPolicy, Tool,
+    RetryPolicy, Terms, Tool,
 };
 use tokio::sync::{mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
-use crate::deps::{Dependencies, Given, ToolSession};
+use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
@@ -87,6 +87,8 @@ pub(crate) struct Session {
     pub(crate) summary: Summary,
     record: watch::Sender<Arc<WorkingRecord>>,
     mode_before_plan: Mode,
+    /// The mode is that of the settings, and nobody chose another.
+    follows_mode: bool,
     desk: Arc<ApprovalDesk>,
     model: Option<String>,
     steering: VecDeque<String>,
@@ -106,6 +108,7 @@ impl Session {
         let options = &deps.options;
         let resumed = conversation.last_turn() > 0;
         let mode = starting_mode(options.mode, conversation.mode());
+        let follows_mode = !options.mode.explicit && mode == options.mode.value;
         let former = conversation.model().filter(|_| !options.model.explicit).map(str::to_owned);
         let model = former.or_else(|| options.model.value.clone());
         let schema =
@@ -153,6 +156,7 @@ impl Session {
             summary: Summary::default(),
             record,
             mode_before_plan: Mode::Default,
+            follows_mode,
             desk,
             model,
             steering: VecDeque::new(),
@@ -188,11 +192,36 @@ impl Session {
                 self.run_turn(prompt).await?;
                 continue;
             }
-            match self.commands.recv().await {
-                Some(command) => self.handle(command).await?,
-                None => self.leave = Some(Leave::Close),
+            tokio::select! {
+                biased;
+                update = next_update(&mut self.deps.updates) => self.renew(&update).await?,
+                command = self.commands.recv() => match command {
+                    Some(command) => self.handle(command).await?,
+                    None => self.leave = Some(Leave::Close),
+                },
             }
         }
+    }
+
+    /// Takes over changed settings: they hold for what begins from now on.
+    async fn renew(&mut self, update: &Update) -> Result<(), RuntimeError> {
+        self.deps.renew(update);
+        self.authority.replace_policy(Arc::clone(&update.policy));
+        self.exposure.choose(update.tools);
+        self.gate.set_terms(Terms {
+            budget: update.budget,
+            tool_timeout: Some(update.limits.tool_timeout),
+        });
+        if self.model.is_none() {
+            self.model.clone_from(&self.deps.options.model.value);
+        }
+        if self.follows_mode && self.authority.mode() != update.mode {
+            self.change_mode(update.mode).await?;
+        }
+        for notice in &update.notices {
+            self.recorder.pass(self.turn_number(), notice.clone()).await;
+        }
+        Ok(())
     }
 
     /// Awaits `work` while commands keep being handled. `work` borrows nothing of the session.
@@ -205,6 +234,7 @@ impl Session {
         loop {
             tokio::select! {
                 biased;
+                update = next_update(&mut self.deps.updates) => self.renew(&update).await?,
                 command = self.commands.recv(), if open => match command {
                     Some(command) => self.handle(command).await?,
                     None => {
@@ -332,17 +362,21 @@ impl Session {
                 let message = "Approving for longer than once needs a rule; the call still waits.";
                 return self.warn(ErrorInfo::new(ErrorCode::Invalid, message)).await;
             };
-            let source = match scope {
-                ApprovalScope::Project => match self.deps.rules.keep(rule) {
-                    Ok(file) => file.display().to_string(),
-                    Err(error) => {
-                        self.warn(error).await;
-                        "session".to_owned()
-                    }
-                },
-                ApprovalScope::Once | ApprovalScope::Session => "session".to_owned(),
+            let kept = match scope {
+                ApprovalScope::Project => Some(self.deps.rules.keep(rule)),
+                ApprovalScope::Once | ApprovalScope::Session => None,
             };
-            self.authority.allow(rule.clone(), RuleOrigin { source, line: None });
+            match kept {
+                Some(Ok(file)) => {
+                    let source = file.display().to_string();
+                    self.authority.allow(rule.clone(), RuleOrigin { source, line: None });
+                }
+                Some(Err(error)) => {
+                    self.warn(error).await;
+                    self.authority.allow_for_session(rule.clone());
+                }
+                None => self.authority.allow_for_session(rule.clone()),
+            }
         }
         let answer = ApprovalAnswer { decision: Decision::Approved, reason: None, rule };
         self.settle(approval, answer).await;
@@ -375,7 +409,13 @@ impl Session {
         Ok(())
     }
 
+    /// Sets the mode that a person chose for this session.
     async fn set_mode(&mut self, mode: Mode) -> Result<(), RuntimeError> {
+        self.follows_mode = false;
+        self.change_mode(mode).await
+    }
+
+    async fn change_mode(&mut self, mode: Mode) -> Result<(), RuntimeError> {
         let former = self.authority.mode();
         if mode == Mode::Plan && former != Mode::Plan {
             self.mode_before_plan = former;

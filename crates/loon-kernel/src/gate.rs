@@ -5,7 +5,7 @@
 //! An effect has a durable key. Performing a key that already ended gives back what was recorded.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use loon_api::event::{Decision, EffectStatus};
@@ -203,9 +203,17 @@ pub struct Gate {
     authorities: Vec<Arc<dyn Authority>>,
     approver: Arc<dyn Approver>,
     pricing: Arc<dyn Pricing>,
-    budget: Budget,
     retry: RetryPolicy,
-    tool_timeout: Option<Duration>,
+    terms: RwLock<Terms>,
+}
+
+/// What may change under a running gate. An effect goes by what held when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// What may be spent.
+    pub budget: Budget,
+    /// How long a call may take whose tool names no time; absent is without bound.
+    pub tool_timeout: Option<Duration>,
 }
 
 impl Gate {
@@ -219,10 +227,21 @@ impl Gate {
             authorities: options.authorities,
             approver: options.approver,
             pricing: options.pricing,
-            budget: options.budget,
             retry: options.retry,
-            tool_timeout: options.tool_timeout,
+            terms: RwLock::new(Terms {
+                budget: options.budget,
+                tool_timeout: options.tool_timeout,
+            }),
         }
+    }
+
+    /// Changes the terms; they hold for effects that begin later.
+    pub fn set_terms(&self, terms: Terms) {
+        *self.terms.write().unwrap_or_else(PoisonError::into_inner) = terms;
+    }
+
+    fn terms(&self) -> Terms {
+        *self.terms.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,7 +19,7 @@ pub use execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
-    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, ToolEffect, Verdict,
+    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, Terms, ToolEffect, Verdict,
 };
 pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};

@@ -81,6 +81,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         placeholder: "what next?".to_owned(),
         spinner: "working".to_owned(),
     };
+    let options = tokio::sync::watch::channel(options).1;
     let exit = run(options, command_sender, event_receiver).await?;
     player.abort();
     std::process::exit(i32::from(exit.exit_code()));

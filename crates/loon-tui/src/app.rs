@@ -9,7 +9,7 @@ use loon_api::{Command, Envelope};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::event::{Action, Event, Exit, Input, JobDone};
@@ -48,14 +48,14 @@ struct App {
 
 /// Shows the screen until the session's stream ends or the user or a signal ends it.
 pub(crate) async fn run(
-    options: ScreenOptions,
+    mut options: watch::Receiver<ScreenOptions>,
     commands: mpsc::Sender<Command>,
     mut events: mpsc::Receiver<Arc<Envelope>>,
 ) -> Result<Exit, ScreenError> {
-    let mouse = options.mouse;
+    let first = options.borrow_and_update().clone();
     let (jobs, mut jobs_done) = mpsc::channel(JOBS);
-    let terminal = Terminal::enter(mouse).map_err(ScreenError::Terminal)?;
-    let mut app = App::new(terminal, options, jobs);
+    let terminal = Terminal::enter(first.mouse).map_err(ScreenError::Terminal)?;
+    let mut app = App::new(terminal, first, jobs);
     app.draw();
     let mut input = input::start().map_err(ScreenError::Input)?;
     let mut signals = Signals::listen().map_err(ScreenError::Signals)?;
@@ -87,6 +87,10 @@ pub(crate) async fn run(
             event = events.recv(), if open => {
                 open = event.is_some();
                 app.take_events(event, &mut events);
+            }
+            Ok(()) = options.changed() => {
+                let options = options.borrow_and_update().clone();
+                app.restyle(options);
             }
             Some(done) = jobs_done.recv() => app.take(Event::JobDone(done)),
             permit = commands.reserve(), if sending => match permit {
@@ -131,6 +135,14 @@ impl App {
 
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes over how the screen should look.
+    fn restyle(&mut self, options: ScreenOptions) {
+        let switched = self.terminal.use_mouse(options.mouse);
+        self.check(switched);
+        self.model.restyle(options);
+        self.dirty = true;
     }
 
     fn take_inputs(&mut self, inputs: Vec<Input>) {

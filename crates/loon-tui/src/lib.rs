@@ -31,13 +31,13 @@ mod view;
 use std::sync::Arc;
 
 use loon_api::{Command, Envelope};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use self::event::Exit;
 pub use self::theme::Theme;
 
 /// How the screen should look and begin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenOptions {
     /// Colours.
     pub theme: Theme,
@@ -73,9 +73,10 @@ pub enum ScreenError {
 /// terminal is as before when it returns, and also if it panics.
 ///
 /// The first picture is shown before the first event is waited for. Leaving sends
-/// [`Command::Close`] and waits at most two seconds for the stream to end.
+/// [`Command::Close`] and waits at most two seconds for the stream to end. New `options` are taken
+/// over as they come.
 pub async fn run(
-    options: ScreenOptions,
+    options: watch::Receiver<ScreenOptions>,
     commands: mpsc::Sender<Command>,
     events: mpsc::Receiver<Arc<Envelope>>,
 ) -> Result<Exit, ScreenError> {
@@ -99,6 +100,6 @@ mod tests {
             placeholder: String::new(),
             spinner: String::new(),
         };
-        is_send(run(options, commands, events));
+        is_send(run(watch::channel(options).1, commands, events));
     }
 }

@@ -128,10 +128,11 @@ impl Markdown {
         &self.text
     }
 
-    /// Lays out what is not, for `width` columns. The signs are those of the first call.
+    /// Lays out what is not, for `width` columns with these signs.
     pub(crate) fn layout(&mut self, width: usize, glyphs: &'static Glyphs) {
+        let other_signs = !std::ptr::eq(self.glyphs, glyphs);
         self.glyphs = glyphs;
-        if width != self.width {
+        if width != self.width || other_signs {
             self.width = width;
             self.fence = None;
             for at in 0..self.blocks.len() {

@@ -110,6 +110,21 @@ impl Model {
         }
     }
 
+    /// Takes over how the screen should look. A list of themes that is open goes on, and falls back to
+    /// the new one.
+    pub(crate) fn restyle(&mut self, options: ScreenOptions) {
+        match &mut self.theme_before {
+            Some(before) => *before = options.theme,
+            None => self.theme = options.theme,
+        }
+        self.color = options.color;
+        self.glyphs = if options.ascii { &ASCII } else { &UNICODE };
+        self.placeholder = options.placeholder;
+        self.spinner = options.spinner;
+        self.transcript.forget_layout();
+        self.repaint = true;
+    }
+
     /// The transcript's page.
     pub(crate) fn page(&self) -> Page {
         Page::new(self.size.0 - self.panel_width(), self.glyphs, self.now)

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[>1u";
 /// Clicks and wheel, without movement.
 const ENTER_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const LEAVE_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 /// Everything off, in the reverse order; switching off what was not on does nothing.
 const LEAVE: &[u8] =
     b"\x1b[r\x1b[m\x1b[?2026l\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
@@ -57,6 +58,15 @@ impl Terminal {
             self.out.write_all(ENTER_MOUSE)?;
         }
         Ok(())
+    }
+
+    /// Takes clicks and wheel, or leaves them to the terminal.
+    pub(crate) fn use_mouse(&mut self, mouse: bool) -> io::Result<()> {
+        if mouse == self.mouse {
+            return Ok(());
+        }
+        self.mouse = mouse;
+        self.out.write_all(if mouse { ENTER_MOUSE } else { LEAVE_MOUSE })
     }
 
     /// Columns and rows.

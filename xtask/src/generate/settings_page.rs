@@ -7,8 +7,10 @@ use serde_json::Value;
 const HEAD: &str = "# Settings\n\n\
 Made from the settings' own types by `cargo xtask reference`. How files and layers work is told in\n\
 [SETTINGS.md](../SETTINGS.md); the machine-readable form is [settings.schema.json](settings.schema.json).\n\n\
-All settings are read at the start. *Live* marks those that may change under a running session. *Open*\n\
-settings are taken from a project's files even before you trust the folder.\n";
+A change of a *live* setting takes effect while Loom runs; others are read at the start. *Open*\n\
+settings are taken from a project's files even before you trust the folder. A wrong value costs only\n\
+itself, except that of a *strict* setting: it refuses the file, because without it more would be allowed\n\
+than was meant.\n";
 
 /// The page.
 pub(super) fn render(schema: &Value) -> String {
@@ -34,7 +36,9 @@ fn text<'a>(schema: &'a Value, keyword: &str) -> &'a str {
 }
 
 fn heading(page: &mut String, path: &str, schema: &Value) {
-    let _ = write!(page, "\n## `{path}`\n\n{}\n", text(schema, "description"));
+    let strict = schema.get("x-strict").is_some().then_some("\nAll of it is *strict*.");
+    let strict = strict.unwrap_or_default();
+    let _ = write!(page, "\n## `{path}`\n\n{}{strict}\n", text(schema, "description"));
 }
 
 /// One table of settings, then the tables inside it.
@@ -74,6 +78,7 @@ fn row(page: &mut String, name: &str, field: &Value) {
         ("writeOnly", "secret"),
         ("x-live", "live"),
         ("x-untrusted", "open"),
+        ("x-strict", "strict"),
     ]
     .into_iter()
     .filter(|(keyword, _)| field.get(*keyword).and_then(Value::as_bool) == Some(true))

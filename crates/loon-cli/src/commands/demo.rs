@@ -46,7 +46,9 @@ fn run_headless(setup: &Setup, session: SessionArgs, json: bool) -> Result<u8, F
     let runtime = super::runtime()?;
     let status = runtime.block_on(async {
         let options = RunOptions { unattended: true, ..RunOptions::attended(&session) };
-        let started = Runtime::start(setup.dependencies(options), SessionChoice::New);
+        let (deps, follower) = setup.dependencies(options);
+        let _following = follower.start(|_| {});
+        let started = Runtime::start(deps, SessionChoice::New);
         let task = Task {
             prompt: Some(PROMPT.to_owned()),
             commands_from_stdin: false,

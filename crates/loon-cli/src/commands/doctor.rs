@@ -108,7 +108,7 @@ fn models(report: &mut Report, setup: &Setup) -> Result<(), Failure> {
             && provider.api_key_env.as_ref().is_some_and(|name| std::env::var_os(name).is_none());
         let place = match provider.kind {
             ProviderKind::Script => provider.script.clone().unwrap_or_default(),
-            _ => provider.base_url.clone().unwrap_or_default(),
+            _ => loon_config::without_login(&provider.base_url.clone().unwrap_or_default()),
         };
         if missing_key {
             let variable = provider.api_key_env.clone().unwrap_or_default();

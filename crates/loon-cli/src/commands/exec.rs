@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::args::{ExecArgs, InputFormat};
 use crate::failure::Failure;
 use crate::headless::{self, Format, Task};
-use crate::wiring::{RunOptions, Setup};
+use crate::wiring::{Follower, RunOptions, Setup};
 
 /// Longest prompt taken from standard input, in bytes.
 const MAX_PROMPT: u64 = 16 * 1024 * 1024;
@@ -28,6 +28,7 @@ pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
         }
     };
     let status = runtime.block_on(async {
+        let _following = prepared.follower.start(|_| {});
         headless::drive(Runtime::start(prepared.deps, prepared.choice), prepared.task).await
     });
     // A writer stuck on a pipe that nobody reads must not keep the process.
@@ -38,6 +39,7 @@ pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
 /// A run that can begin.
 struct Prepared {
     deps: Dependencies,
+    follower: Follower,
     choice: SessionChoice,
     task: Task,
 }
@@ -48,7 +50,7 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
     let (setup, choice) = Setup::for_session(&args.session)?;
     let answer_schema = args.output_schema.as_deref().map(read_schema).transpose()?;
     let prompt = prompt_of(args.prompt, commands_from_stdin)?;
-    let mut deps = setup.dependencies(RunOptions {
+    let (mut deps, follower) = setup.dependencies(RunOptions {
         session: &args.session,
         max_steps: args.max_turns,
         deadline: args.deadline,
@@ -60,7 +62,7 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
         check_model(&deps)?;
     }
     let task = Task { prompt, commands_from_stdin, format, last_message: args.output_last_message };
-    Ok(Prepared { deps, choice, task })
+    Ok(Prepared { deps, follower, choice, task })
 }
 
 /// A model that is not there is a matter of settings, and told before a session begins.

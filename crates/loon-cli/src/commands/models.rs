@@ -51,7 +51,7 @@ fn test(setup: &Setup, model: Option<String>) -> Result<u8, Failure> {
     let args = SessionArgs { model, ..SessionArgs::default() };
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let mut deps = setup.dependencies(RunOptions::attended(&args));
+        let (mut deps, _) = setup.dependencies(RunOptions::attended(&args));
         super::ensure_model(&mut deps).await;
         deps.tools = Arc::new(|_| Ok(Vec::new()));
         deps.store = Arc::new(loon_kernel::MemoryStore::default());

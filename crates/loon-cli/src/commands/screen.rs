@@ -7,9 +7,11 @@ use loon_api::Command;
 use loon_config::{ColorChoice, Settings};
 use loon_core::{Runtime, SessionChoice};
 use loon_tui::{Exit, ScreenOptions, Theme};
+use tokio::sync::watch;
 
 use crate::args::{ScreenArgs, SessionArgs};
 use crate::failure::{Failure, say_error};
+use crate::safe::plain;
 use crate::wiring::{RunOptions, Setup};
 
 /// How long a session may take to end after its screen has gone.
@@ -39,10 +41,21 @@ pub(super) fn open(
         return Err(Failure::usage("The full screen needs a terminal.")
             .hint("Without one, use `loon exec \"what to do\"`."));
     }
-    let options = screen_options(&setup.loaded.settings)?;
+    let (options, remark) = screen_options(&setup.loaded.settings);
+    let (looks, options) = watch::channel(options);
     let runtime = super::runtime()?;
     let result = runtime.block_on(async {
-        let mut deps = setup.dependencies(RunOptions::attended(args));
+        let (mut deps, follower) = setup.dependencies(RunOptions::attended(args));
+        deps.options.remarks.extend(remark);
+        let _following = follower.start(move |setup| {
+            // Another setting may have changed; a theme chosen on the screen outlives that.
+            let (new, _) = screen_options(&setup.loaded.settings);
+            looks.send_if_modified(|shown| {
+                let other = *shown != new;
+                *shown = new;
+                other
+            });
+        });
         // The search for a local server must not keep the first picture waiting.
         let ready = async move {
             super::ensure_model(&mut deps).await;
@@ -73,35 +86,43 @@ pub(super) fn open(
     }
 }
 
-fn screen_options(settings: &Settings) -> Result<ScreenOptions, Failure> {
+/// How the screen looks, and what to say if it cannot look as the settings want.
+fn screen_options(settings: &Settings) -> (ScreenOptions, Option<String>) {
     let color = match settings.appearance.color {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
-    Ok(ScreenOptions {
-        theme: theme(&settings.appearance.theme)?,
+    let (theme, remark) = theme(&settings.appearance.theme);
+    let options = ScreenOptions {
+        theme,
         ascii: settings.appearance.ascii,
         color,
         mouse: settings.ui.mouse,
         placeholder: settings.ui.placeholder.clone(),
         spinner: settings.ui.spinner.clone(),
-    })
+    };
+    (options, remark)
 }
 
 /// The theme of a name; `auto` goes by the background that the terminal tells in `COLORFGBG`, and
-/// takes a dark one for granted where it tells nothing.
-fn theme(name: &str) -> Result<Theme, Failure> {
-    let name = match name {
+/// takes a dark one for granted where it tells nothing. An unknown name is worth a word, no more.
+fn theme(name: &str) -> (Theme, Option<String>) {
+    let known = match name {
         "auto" if has_light_background() => "loom-light",
         "auto" => "loom-dark",
         other => other,
     };
-    Theme::embedded(name).ok_or_else(|| {
-        let names: Vec<&str> = Theme::names().collect();
-        Failure::usage(format!("There is no theme {name}."))
-            .hint(format!("appearance.theme can be auto, {}.", names.join(", ")))
-    })
+    if let Some(theme) = Theme::embedded(known) {
+        return (theme, None);
+    }
+    let names: Vec<&str> = Theme::names().collect();
+    let remark = format!(
+        "There is no theme {}; appearance.theme can be auto, {}.",
+        plain(name),
+        names.join(", ")
+    );
+    (Theme::default(), Some(remark))
 }
 
 fn has_light_background() -> bool {

@@ -38,6 +38,13 @@ fn a_new_table_comes_at_the_end() {
 }
 
 #[test]
+fn remarks_in_a_file_without_keys_stay_on_top() {
+    let edited = set("# mine\r\n", "ui.mouse", &json!(false)).unwrap();
+    assert_eq!(edited, "# mine\r\n\r\n[ui]\r\nmouse = false\r\n");
+    assert_eq!(remove("# mine\n", "ui.mouse").unwrap(), "# mine\n");
+}
+
+#[test]
 fn inline_and_dotted_tables_stay_what_they_are() {
     assert_eq!(
         set("session = { mode = \"plan\" }\n", "session.model", &json!("a/b")).unwrap(),
@@ -96,6 +103,16 @@ fn removing_gives_the_decision_back() {
         FILE.replace("model = \"a/b\"   # why\n", "")
     );
     assert_eq!(remove(FILE, "nothing.here").unwrap(), FILE);
+}
+
+#[test]
+fn text_settings_take_words_as_they_are() {
+    assert_eq!(parse_value("ui.spinner", "true").unwrap(), json!("true"));
+    assert_eq!(parse_value("ui.spinner", "\"quoted\"").unwrap(), json!("quoted"));
+    assert_eq!(parse_value("session.max_turns", "7").unwrap(), json!(7));
+    assert_eq!(parse_value("permissions.write_roots", "[\"/a\"]").unwrap(), json!(["/a"]));
+    assert!(parse_value("ui.spiner", "x").is_err());
+    assert!(set("", "providers", &json!("x")).is_err());
 }
 
 #[test]

@@ -17,7 +17,9 @@ fn paths(dir: &Path) -> Paths {
 }
 
 fn set_model(paths: &Paths, layer: Layer) -> Result<Loaded, ConfigError> {
-    update(paths, &[], true, layer, |text| edit::set(text, "session.model", &json!("c/d")))
+    update(paths, &Inputs::default(), true, layer, |text| {
+        edit::set(text, "session.model", &json!("c/d"))
+    })
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn what_would_not_load_is_not_written() {
     let paths = paths(dir.path());
     let file = paths.user.clone().unwrap();
     write(&file, "[session]\nmodel = \"a/b\"\n");
-    let result = update(&paths, &[], true, Layer::User, |text| {
+    let result = update(&paths, &Inputs::default(), true, Layer::User, |text| {
         edit::set(text, "session.max_turns", &json!("ten"))
     });
     assert!(matches!(result, Err(ConfigError::Invalid { .. })), "{result:?}");
@@ -64,7 +66,7 @@ fn what_would_not_load_is_not_written() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_left_alone() {
+fn a_change_by_another_program_meanwhile_is_kept_beside_ours() {
     let dir = tempfile::tempdir().unwrap();
     let paths = paths(dir.path());
     let file = paths.user.clone().unwrap();
@@ -73,14 +75,131 @@ fn a_file_that_changed_meanwhile_is_left_alone() {
         if let Some(before) = before {
             write(&file, before);
         }
-        let result = update(&paths, &[], true, Layer::User, |text| {
-            write(&file, meanwhile);
+        let looks = std::cell::Cell::new(0);
+        update(&paths, &Inputs::default(), true, Layer::User, |text| {
+            looks.set(looks.get() + 1);
+            if looks.get() == 1 {
+                write(&file, meanwhile);
+            }
             edit::set(text, "session.model", &json!("c/d"))
-        });
-        assert!(matches!(result, Err(ConfigError::Changed { .. })), "{result:?}");
-        assert_eq!(fs::read_to_string(&file).unwrap(), meanwhile);
+        })
+        .unwrap();
+        assert_eq!(looks.get(), 2);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with(meanwhile) && text.contains("model = \"c/d\""), "{text}");
         assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no leftovers");
     }
+}
+
+#[test]
+fn a_file_that_never_stays_still_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.user.clone().unwrap();
+    let looks = std::cell::Cell::new(0);
+    let result = update(&paths, &Inputs::default(), true, Layer::User, |text| {
+        looks.set(looks.get() + 1);
+        write(&file, &format!("# {}\n", looks.get()));
+        edit::set(text, "session.model", &json!("c/d"))
+    });
+    assert!(matches!(result, Err(ConfigError::Changed { .. })), "{result:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("# {}\n", looks.get()));
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let values = [
+        ("session.model", json!("c/d")),
+        ("session.max_turns", json!(7)),
+        ("ui.mouse", json!(false)),
+        ("ui.spinner", json!("at it")),
+        ("budget.max_requests", json!(9)),
+        ("appearance.ascii", json!(true)),
+    ];
+    std::thread::scope(|threads| {
+        for (key, value) in &values {
+            let paths = &paths;
+            threads.spawn(move || {
+                let change = |text: &str| edit::set(text, key, value);
+                update(paths, &Inputs::default(), false, Layer::User, change).unwrap();
+            });
+        }
+    });
+    let loaded = load_files(&paths, &Inputs::default(), false).unwrap();
+    for (key, value) in values {
+        assert_eq!(loaded.get(key).unwrap(), Some(value), "{key}");
+    }
+}
+
+#[test]
+fn a_file_keeps_its_mode_except_that_a_secret_is_private() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    let file = paths.user.clone().unwrap();
+    write(&file, "[providers.lab]\nkind = \"anthropic\"\nbase_url = \"http://a/v1\"\n");
+    let mode = |file: &Path| file.metadata().unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    set_model(&paths, Layer::User).unwrap();
+    assert_eq!(mode(&file), 0o644);
+    update(&paths, &Inputs::default(), true, Layer::User, |text| {
+        edit::set(text, "providers.lab.api_key", &json!("hush"))
+    })
+    .unwrap();
+    assert_eq!(mode(&file), 0o600);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    let error = update(&paths, &Inputs::default(), true, Layer::User, |text| {
+        edit::remove(text, "session.model")
+    });
+    let error = error.unwrap_err().info();
+    assert!(
+        error.message.contains("read-only") && error.hints[0].contains("writable"),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_link_does_not_lead_a_write_out_of_the_project() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    fs::create_dir_all(&paths.root).unwrap();
+    let outside = dir.path().join("outside");
+    write(&outside.join("config.toml"), "# theirs\n");
+    symlink(&outside, paths.root.join(".loon")).unwrap();
+    assert_eq!(load_files(&paths, &Inputs::default(), true).unwrap().settings.session.model, None);
+    for layer in [Layer::Project, Layer::Local] {
+        let error = set_model(&paths, layer).unwrap_err().to_string();
+        assert!(error.contains("leads out of the project"), "{error}");
+    }
+    assert_eq!(fs::read_to_string(outside.join("config.toml")).unwrap(), "# theirs\n");
+    assert!(!outside.join("config.local.toml").exists());
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_holds_no_settings_and_is_no_place_for_any() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    write(&paths.root.join(".loon"), "not a folder");
+    assert_eq!(load_files(&paths, &Inputs::default(), true).unwrap().settings.session.model, None);
+    let error = set_model(&paths, Layer::Local).unwrap_err().info();
+    assert!(error.hints[0].contains("stands where the settings folder belongs"), "{error:?}");
+}
+
+#[test]
+fn a_value_that_would_have_no_effect_is_not_written_but_an_old_one_is_no_hindrance() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = paths(dir.path());
+    write(&paths.user.clone().unwrap(), "[ui]\nmouse = \"maybe\"\n");
+    set_model(&paths, Layer::User).unwrap();
+    for trusted in [true, false] {
+        let result = update(&paths, &Inputs::default(), trusted, Layer::Project, |text| {
+            edit::set(text, "session.max_turns", &json!(0))
+        });
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("a whole number from 1 to 100000"), "{error}");
+    }
+    assert!(!paths.project.unwrap().exists());
 }
 
 #[test]
@@ -89,11 +208,11 @@ fn a_folder_or_foreign_bytes_in_the_place_of_a_file_are_errors_that_name_it() {
     let paths = paths(dir.path());
     let file = paths.user.clone().unwrap();
     fs::create_dir_all(&file).unwrap();
-    let error = load_files(&paths, &[], false).unwrap_err().info();
+    let error = load_files(&paths, &Inputs::default(), false).unwrap_err().info();
     assert!(error.message.contains("config.toml"), "{error:?}");
     fs::remove_dir(&file).unwrap();
     fs::File::create(&file).unwrap().write_all(b"a = \"\xff\"").unwrap();
-    let error = load_files(&paths, &[], false).unwrap_err().info();
+    let error = load_files(&paths, &Inputs::default(), false).unwrap_err().info();
     assert!(error.hints[0].contains("UTF-8"), "{error:?}");
 }
 
@@ -106,7 +225,7 @@ fn links_in_write_roots_are_resolved() {
     fs::create_dir_all(&paths.root).unwrap();
     symlink(&real, dir.path().join("link")).unwrap();
     write(paths.user.as_ref().unwrap(), "[permissions]\nwrite_roots = [\"~/link\"]\n");
-    let loaded = load_files(&paths, &[], false).unwrap();
+    let loaded = load_files(&paths, &Inputs::default(), false).unwrap();
     assert_eq!(loaded.rules.write_roots, [paths.root.canonicalize().unwrap(), real]);
 }
 
@@ -117,10 +236,10 @@ fn what_is_no_ordinary_file_of_a_sensible_size_is_not_read() {
     let file = paths.project.clone().unwrap();
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     symlink("/dev/zero", &file).unwrap();
-    let error = load_files(&paths, &[], false).unwrap_err().to_string();
+    let error = load_files(&paths, &Inputs::default(), false).unwrap_err().to_string();
     assert!(error.contains("no ordinary file"), "{error}");
     fs::remove_file(&file).unwrap();
     write(&file, &"#".repeat((4 << 20) + 1));
-    let error = load_files(&paths, &[], false).unwrap_err().to_string();
+    let error = load_files(&paths, &Inputs::default(), false).unwrap_err().to_string();
     assert!(error.contains("4 MiB"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loon_api::{Effort, RuleOrigin};
+use loon_api::{Effort, Mode, RuleEffect, RuleOrigin};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -22,6 +22,7 @@ fn sources(user: &str, project: &str, local: &str) -> Sources {
         user: Some(file("user.toml", user)),
         project: Some(file("project.toml", project)),
         local: Some(file("local.toml", local)),
+        environment: Vec::new(),
         overrides: Vec::new(),
         trusted: true,
     }
@@ -175,31 +176,139 @@ fn bypass_comes_from_the_user_or_the_command_line_alone() {
 #[test]
 fn a_wrong_file_is_named_with_line_and_column() {
     assert!(error("[session]\nmodel = \"a\n").starts_with("user.toml:2:"));
-    assert_eq!(
-        error("\u{feff}[session]\r\nmax_turns = \"ten\"\r\n"),
-        "user.toml:2:1: session.max_turns: invalid type: string \"ten\", expected u32"
-    );
-    assert_eq!(
-        error("[session]\nmax_turns = 0\n"),
-        "user.toml:2:1: session.max_turns is 0, outside 1 to 100000"
-    );
-    assert_eq!(
-        error("[providers.x]\nbase_url = \"http://a/v1\"\n"),
-        "user.toml:1:12: providers.x: missing field `kind`"
-    );
-    assert_eq!(
-        error("[providers.x]\nkind = \"anthropic\"\n"),
-        "user.toml:1:12: providers.x: a provider needs `base_url`"
-    );
-    assert!(
-        error("[providers.x]\nkind = \"anthropic\"\nbase_url = \"a.b/v1\"\n")
-            .starts_with("user.toml:3:1: providers.x.base_url:")
-    );
     assert!(error("schema_version = 2\n").contains("newer Loom"));
-    assert!(error("[budget]\ndeadline = \"soon\"\n").contains("1h30m"));
+    assert_eq!(
+        error("[budget]\ndeadline = \"soon\"\n"),
+        "user.toml:2:1: budget.deadline is \"soon\", and takes text such as \"10m\""
+    );
     let info = user("[session]\nmode = \"wild\"\n").unwrap_err().info();
     assert_eq!(info.code, loon_api::ErrorCode::Invalid);
-    assert!(info.message.contains("unknown variant `wild`"), "{}", info.message);
+    assert_eq!(
+        info.message,
+        "user.toml:2:1: session.mode is \"wild\", and takes one of `default`, `auto`, `bypass`, `plan`"
+    );
+}
+
+#[test]
+fn a_wrong_value_costs_only_itself_and_is_told_with_what_is_allowed() {
+    let text = "\u{feff}[session]\r\nmax_turns = \"ten\"\r\ntool_timeout_secs = 0\r\nmodel = 5\r\n\
+                tools = \"few\"\r\n[ui]\r\nmouse = 1\r\nspinner = \"at it\"\r\n[appearance]\r\ncolor = []\r\n\
+                [providers.x]\r\nbase_url = \"http://a/v1\"\r\n[providers.y]\r\nkind = \"anthropic\"\r\n\
+                base_url = \"http://b/v1\"\r\nmodels = \"hush\"\r\n[providers.z]\r\nkind = \"anthropic\"\r\n\
+                base_url = \"ftp://c\"\r\n";
+    let loaded = user(text).unwrap();
+    let told: Vec<_> = loaded.problems.iter().map(ToString::to_string).collect();
+    let mut told = told;
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "user.toml:10:1: appearance.color is a list, and takes one of `auto`, `always`, `never`; it has no effect",
+            "user.toml:11:12: providers.x: missing field `kind`; it has no effect",
+            "user.toml:16:1: providers.y.models is text, and takes a table; it has no effect",
+            "user.toml:17:12: providers.z: a provider needs `base_url` with its version segment, like \"http://127.0.0.1:8081/v1\"; it has no effect",
+            "user.toml:19:1: providers.z.base_url: must begin with http:// or https://; it has no effect",
+            "user.toml:2:1: session.max_turns is \"ten\", and takes a whole number from 1 to 100000; it has no effect",
+            "user.toml:3:1: session.tool_timeout_secs is 0, and takes a whole number from 1 to 86400; it has no effect",
+            "user.toml:4:1: session.model is 5, and takes text; it has no effect",
+            "user.toml:5:1: session.tools is \"few\", and takes one of `full`, `lean`; it has no effect",
+            "user.toml:7:1: ui.mouse is 1, and takes true or false; it has no effect",
+        ]
+    );
+    assert_eq!(loaded.settings.session, crate::Session::default());
+    assert_eq!(loaded.settings.ui.spinner, "at it");
+    assert_eq!(loaded.settings.providers.keys().collect::<Vec<_>>(), ["y"]);
+}
+
+#[test]
+fn a_wrong_value_that_safety_hangs_on_refuses_the_file() {
+    for text in [
+        "[session]\nmode = \"Plan\"\n",
+        "[budget]\nmax_usd = \"much\"\n",
+        "[budget]\nmax_tokens = 0\n",
+        "budget = 5\n",
+        "[permissions]\nwrite_roots = \"/a\"\n",
+    ] {
+        assert!(user(text).is_err(), "{text}");
+    }
+    let wrong = Sources { overrides: vec!["ui.mouse=maybe".into()], ..Sources::default() };
+    let error = load(&wrong).unwrap_err().to_string();
+    assert_eq!(error, "command line: ui.mouse is \"maybe\", and takes true or false");
+}
+
+#[test]
+fn a_file_of_nothing_but_mistakes_is_refused_as_a_whole() {
+    let many: String =
+        (0..200).fold(String::new(), |text, n| format!("{text}[providers.p{n}]\nscript = \"a\"\n"));
+    assert!(user(&many).is_err());
+}
+
+#[test]
+fn variables_are_a_layer_between_the_files_and_the_command_line() {
+    let mut sources = sources(LAB, "", "[session]\nmax_turns = 5\ntool_timeout_secs = 8\n");
+    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    sources.environment = vec![
+        set("LOON_SESSION_MAX_TURNS", "6"),
+        set("LOON_SESSION_MODEL", "lab/123"),
+        set("LOON_UI_SPINNER", "12"),
+        set("LOON_SESSION_TOOL_TIMEOUT_SECS", ""),
+        set("LOON_PROVIDERS__LAB__BASE_URL", "http://localhost:2/v1"),
+        set("LOON_PERMISSIONS_DENY_RULES", "[{ tool = \"bash\" }]"),
+        set("LOON_SESSION_MODLE", "x"),
+        set("LOON_UI_WHOLLY_NEW", "x"),
+        set("LOON_DATA_DIR", "/x"),
+        set("LOON_SOMETHING", "x"),
+        set("LOON_UI_MOUSE", "maybe"),
+    ];
+    sources.overrides = vec!["session.model=lab/last".into()];
+    let loaded = load(&sources).unwrap();
+    let settings = &loaded.settings;
+    assert_eq!(settings.session.max_turns, 6);
+    assert_eq!(settings.session.tool_timeout_secs, 8);
+    assert_eq!(settings.session.model.as_deref(), Some("lab/last"));
+    assert_eq!(settings.ui.spinner, "12");
+    assert!(settings.ui.mouse);
+    assert_eq!(settings.providers["lab"].base_url.as_deref(), Some("http://localhost:2/v1"));
+    assert_eq!(loaded.rules.rules.len(), 1);
+    assert_eq!(loaded.rules.rules[0].2.source, "LOON_PERMISSIONS_DENY_RULES");
+    assert_eq!(loaded.origins["session.max_turns"].to_string(), "LOON_SESSION_MAX_TURNS");
+    assert_eq!(
+        loaded.origins["providers.lab.base_url"].to_string(),
+        "LOON_PROVIDERS__LAB__BASE_URL"
+    );
+    let warnings: Vec<_> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "LOON_SESSION_MODLE: no setting has this variable; did you mean LOON_SESSION_MODEL?",
+            "LOON_UI_WHOLLY_NEW: no setting has this variable; it has no effect",
+        ]
+    );
+    assert_eq!(
+        loaded.problems[0].to_string(),
+        "LOON_UI_MOUSE: ui.mouse is \"maybe\", and takes true or false; it has no effect"
+    );
+    sources.environment = vec![set("LOON_PERMISSIONS_DENY_RULE", "[]")];
+    assert!(load(&sources).unwrap_err().to_string().contains("LOON_PERMISSIONS_DENY_RULES"));
+}
+
+#[test]
+fn hostile_files_are_refused_in_good_order() {
+    let deep = 200_000;
+    for text in [
+        format!("a = {}{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("a = {}1{}", "{a=".repeat(deep), "}".repeat(deep)),
+        format!("{}a = 1", "a.".repeat(deep)),
+        format!("[{}a]\nb = 1", "a.".repeat(deep)),
+        "a = \"\0\"".to_owned(),
+        "\0".to_owned(),
+    ] {
+        assert!(user(&text).is_err(), "{}", &text[..20.min(text.len())]);
+        let overrides = vec![format!("ui.spinner={text}")];
+        let _ = load(&Sources { overrides, ..Sources::default() });
+        let overrides = vec![format!("{}=1", "a.".repeat(deep) + "a")];
+        assert!(load(&Sources { overrides, ..Sources::default() }).is_err());
+    }
 }
 
 #[test]
@@ -271,11 +380,19 @@ fn secrets_are_masked_wherever_values_are_shown() {
     assert_eq!(loaded.get("providers.lab.api_key").unwrap(), Some(json!(schema::MASK)));
     let shown = format!("{loaded:?} {:?} {:?}", loaded.entries(), loaded.get("providers").unwrap());
     assert!(!shown.contains("hush"), "{shown}");
-    let error = error(
-        &format!("{LAB}headers = {{ a = 1234567 }}\n")
-            .replace("api_key_env = \"LAB_KEY\"", "api_key = 7654321"),
+    let text = format!("{LAB}[providers.lab.headers]\na = 1234567\n")
+        .replace("api_key_env = \"LAB_KEY\"", "api_key = 7654321\nheaders.b = \"hush\"");
+    let text = text.replace("headers.b = \"hush\"\n", "");
+    let loaded = user(&text).unwrap();
+    let told = format!("{:?}", loaded.problems);
+    assert!(!told.contains("7654321") && !told.contains("1234567"), "{told}");
+    assert!(told.contains("providers.lab.api_key must be text"), "{told}");
+    let login = LAB.replace("http://127", "http://me:hush@127");
+    let loaded = user(&login).unwrap();
+    assert_eq!(
+        loaded.get("providers.lab.base_url").unwrap(),
+        Some(json!(format!("http://{}@127.0.0.1:8081/v1", schema::MASK)))
     );
-    assert!(!error.contains("7654321") && error.contains("must be text"), "{error}");
 }
 
 #[test]
@@ -310,9 +427,13 @@ fn values_can_be_asked_for_by_key() {
     assert_eq!(loaded.get("providers.lab.kind").unwrap(), Some(json!("openai-chat")));
     assert_eq!(
         loaded.get("session").unwrap(),
-        Some(
-            json!({"model": "lab/coder", "mode": "default", "max_turns": 500, "tool_timeout_secs": 600})
-        )
+        Some(json!({
+            "model": "lab/coder",
+            "mode": "default",
+            "max_turns": 500,
+            "tool_timeout_secs": 600,
+            "tools": "full"
+        }))
     );
     assert!(loaded.get("session.nothing").is_err());
     let entries = loaded.entries();

@@ -12,7 +12,7 @@ use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
     Answer, AnswerPart, ApprovalId, BoxFuture, Item, ItemBody, ItemId, Message, Mode, ModelError,
     ModelErrorKind, ModelInfo, ModelRequest, PermissionRule, RuleSet, StopReason, Subject,
-    ToolCallStatus, ToolClass, ToolSpec, TurnStatus,
+    ToolCallStatus, ToolClass, ToolSet, ToolSpec, TurnStatus,
 };
 use loon_kernel::{
     Admitted, Budget, EffectContext, MemoryStore, Model, Pricing, Progress, SystemClock, Tool,
@@ -178,14 +178,15 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             cwd: dir.path().to_path_buf(),
             model: Given { value: Some("lab/m".into()), explicit: false },
             mode: Given { value: Mode::Bypass, explicit: true },
-            tools: loon_api::ToolSet::Full,
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             budget: Budget::default(),
+            tools: ToolSet::Full,
             deadline: Given { value: None, explicit: false },
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),
         },
+        updates: tokio::sync::watch::channel(None).1,
     };
     Bench { model, runs, deps, _dir: dir }
 }

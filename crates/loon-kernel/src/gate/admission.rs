@@ -36,7 +36,7 @@ impl Gate {
             let used = &state.resources;
             (used.cost.usd, used.tokens, used.requests)
         });
-        let budget = &self.budget;
+        let budget = self.terms().budget;
         let message = if let Some(max) = budget.max_usd.filter(|max| usd >= *max) {
             format!("the budget of ${max} is spent (${usd} used)")
         } else if let Some(max) = budget.max_tokens.filter(|max| tokens >= *max) {

@@ -71,7 +71,7 @@ impl Gate {
             Ok(tool) => tool,
             Err(ended) => return self.finish(effect, call.clone(), ended, None).await,
         };
-        let timeout = tool.timeout(&call.arguments).or(self.tool_timeout);
+        let timeout = tool.timeout(&call.arguments).or(self.terms().tool_timeout);
         self.show(effect, call, ToolCallStatus::Running).await;
         let began = clock.now();
         if !tool.spec().class.is_read_only() {

@@ -20,6 +20,11 @@ impl Transcript {
         self.wants_older()
     }
 
+    /// Lays everything out anew when it is next shown.
+    pub(crate) fn forget_layout(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.laid = None);
+    }
+
     /// Scrolls by rows, up if negative.
     pub(crate) fn scroll(&mut self, page: &Page, rows: isize) {
         let Some(mut place) = self.first_place(page) else { return };
