@@ -54,14 +54,26 @@ impl Past {
         }
         for change in &call.changes {
             match &change.after {
-                Some(after) => self.reads.insert(change.path.clone(), after.clone()),
-                None => self.reads.remove(&change.path),
+                Some(after) if wrote(change) => {
+                    self.reads.insert(change.path.clone(), after.clone())
+                }
+                _ => self.reads.remove(&change.path),
             };
             // The text of the diff is for people and not needed again.
             let change = FileChange { diff: String::new(), ..change.clone() };
             self.changes.push((key.clone(), change));
         }
     }
+}
+
+/// The model itself wrote what the file holds now, so it knows it. What was moved, copied or
+/// brought back it may never have seen.
+fn wrote(change: &FileChange) -> bool {
+    change.kind.is_file()
+        && change.from.is_none()
+        && change.kept.is_none()
+        && change.undoes.is_none()
+        && !change.copied
 }
 
 /// Words of the user that wait.

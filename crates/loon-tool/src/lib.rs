@@ -6,8 +6,11 @@
 pub mod apply_patch;
 pub mod bash;
 mod blocking;
+mod copy_path;
+mod delete_path;
 mod diff;
 pub mod edit;
+mod entry;
 mod environment;
 pub mod file_info;
 #[cfg(test)]
@@ -15,6 +18,8 @@ mod fixture;
 pub mod glob;
 pub mod grep;
 pub mod list_directory;
+mod make_directory;
+mod move_path;
 mod nearby;
 mod open;
 pub mod read;
@@ -22,6 +27,7 @@ pub mod read_many;
 mod snapshot;
 pub mod text;
 pub mod tree;
+mod undo;
 mod walk;
 pub mod workspace;
 mod write;
@@ -49,5 +55,10 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(edit::Edit::new(workspace)),
         native_tool(write::Write::new(workspace)),
         native_tool(apply_patch::ApplyPatch::new(workspace)),
+        native_tool(make_directory::MakeDirectory::new(workspace)),
+        native_tool(move_path::MovePath::new(workspace)),
+        native_tool(copy_path::CopyPath::new(workspace)),
+        native_tool(delete_path::DeletePath::new(workspace)),
+        native_tool(undo::Undo::new(workspace)),
     ]
 }

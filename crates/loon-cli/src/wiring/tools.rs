@@ -25,6 +25,7 @@ pub(super) fn factory(
         })?;
         let reads = session.past.reads.iter();
         workspace.remember_reads(reads.map(|(path, hash)| (path.as_str(), hash.as_str())));
+        workspace.remember_changes(session.past.changes.iter().cloned());
         let record = session.record.clone();
         Ok(native_tools(&Environment { workspace, spawner: spawner.clone(), record }))
     })
