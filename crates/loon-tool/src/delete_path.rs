@@ -15,8 +15,7 @@ use crate::entry::{Entry, may_go, what};
 use crate::nearby;
 use crate::workspace::ContentHash;
 use crate::write_path::{
-    Action, Call, Intent, MAX_TEXT_BYTES, Planned, perform, preview, trash_names,
-    trash_place, tree,
+    Action, Call, Intent, MAX_TEXT_BYTES, Planned, perform, preview, trash_names, trash_place, tree,
 };
 
 /// Deletes so that undo brings back.

@@ -16,8 +16,8 @@ use crate::blocking::blocking;
 use crate::nearby;
 use crate::text::visible;
 use crate::write_path::{
-    Call, Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load, preview,
-    vacant,
+    Call, Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load,
+    preview, vacant,
 };
 use matcher::{Hit, Tier, find};
 

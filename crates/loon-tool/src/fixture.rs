@@ -110,7 +110,7 @@ pub(crate) fn run_under<T: NativeTool>(
     cancel: &CancellationToken,
 ) -> ToolOutput {
     let key = next_key();
-    let Ok(cx) = admit(tool, &arguments, key, cancel) else { panic!("no subjects") };
+    let cx = admit(tool, &arguments, key, cancel);
     call(tool, arguments, &cx)
 }
 
@@ -120,17 +120,18 @@ pub(crate) fn next_key() -> EffectKey {
     EffectKey::call(1, 0, NEXT.fetch_add(1, Ordering::SeqCst))
 }
 
-/// A context with everything that the call declares; the error of the declaration if it has one.
+/// A context with everything that the call declares.
 pub(crate) fn admit<T: NativeTool>(
     tool: &T,
     arguments: &Value,
     key: EffectKey,
     cancel: &CancellationToken,
-) -> Result<EffectContext, String> {
-    let subjects = tool.subjects(&serde_json::from_value(arguments.clone()).unwrap())?.into();
+) -> EffectContext {
+    let args = serde_json::from_value(arguments.clone()).unwrap();
+    let subjects = tool.subjects(&args).unwrap_or_default().into();
     // Nobody listens: a closed channel is no error.
     let (progress, _) = mpsc::channel(8);
-    Ok(EffectContext { key, subjects, cancel: cancel.clone(), progress })
+    EffectContext { key, subjects, cancel: cancel.clone(), progress }
 }
 
 pub(crate) fn call<T: NativeTool>(tool: &T, arguments: Value, cx: &EffectContext) -> ToolOutput {

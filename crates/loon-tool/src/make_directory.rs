@@ -54,7 +54,9 @@ impl MakeDirectory {
         };
         let intent = Intent { action: Action::Folder { path }, change: Some(change) };
         match perform(&self.workspace, call, vec![intent]) {
-            Ok(changes) => ToolOutput { changes, ..ToolOutput::ok(format!("Made {shown}."), "made") },
+            Ok(changes) => {
+                ToolOutput { changes, ..ToolOutput::ok(format!("Made {shown}."), "made") }
+            }
             Err(error) => failed(&error),
         }
     }

@@ -83,7 +83,11 @@ impl NativeTool for MovePath {
 
     fn title(&self, args: &Args) -> String {
         let (from, to) = args.places(&self.workspace);
-        visible_line(&format!("{} to {}", self.workspace.display(&from), self.workspace.display(&to)))
+        visible_line(&format!(
+            "{} to {}",
+            self.workspace.display(&from),
+            self.workspace.display(&to)
+        ))
     }
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {

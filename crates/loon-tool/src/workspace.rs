@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
-use loon_api::{EffectKey, FileChange, FileRead};
 pub(crate) use log::{ChangeLog, Target, real_path};
+use loon_api::{EffectKey, FileChange, FileRead};
 
 use crate::text::visible_line;
 

@@ -12,8 +12,8 @@ use crate::blocking::blocking;
 use crate::edit::{changed, failed, nothing_written};
 use crate::nearby;
 use crate::write_path::{
-    Call, Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit, load,
-    preview,
+    Call, Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit,
+    load, preview,
 };
 
 /// Makes a file or replaces one as a whole.

@@ -54,19 +54,23 @@ impl Outlook {
     }
 
     fn is_empty(&self, folder: &Path) -> bool {
-        let planned = self.planned.iter().any(|(path, content)| {
-            content.is_some() && path != folder && path.starts_with(folder)
-        });
-        let arrives = |(_, to): &(PathBuf, PathBuf)| {
-            to != folder && to.starts_with(folder) && self.is_there(to)
-        };
         let stays = |child: PathBuf| match child.file_name() {
             Some(name) => self.is_there(&folder.join(name)),
             None => false,
         };
-        !planned
-            && !self.moves.iter().any(arrives)
-            && !self.on_disk(folder).is_some_and(|disk| tree::children(&disk).into_iter().any(stays))
+        !self.is_made_for_another(folder)
+            && !self
+                .on_disk(folder)
+                .is_some_and(|disk| tree::children(&disk).into_iter().any(stays))
+    }
+
+    /// A planned step puts something below this path, so it will be a folder.
+    fn is_made_for_another(&self, path: &Path) -> bool {
+        let below = |place: &Path| place != path && place.starts_with(path);
+        let written =
+            |(place, content): (&PathBuf, &Option<Vec<u8>>)| content.is_some() && below(place);
+        self.planned.iter().any(written)
+            || self.moves.iter().any(|(_, to)| below(to) && self.is_there(to))
     }
 
     fn is_there(&self, path: &Path) -> bool {
@@ -94,6 +98,9 @@ impl Outlook {
         if let Some(Some(content)) = self.planned.get(path) {
             let hash = Some(ContentHash::of(content));
             return Ok(Some(Prospect { kind: EntryKind::File, hash }));
+        }
+        if self.is_made_for_another(path) {
+            return Ok(Some(Prospect { kind: EntryKind::Folder, hash: None }));
         }
         let Some(disk) = self.on_disk(path) else { return Ok(None) };
         let metadata = match disk.symlink_metadata() {

@@ -12,7 +12,7 @@ use loon_api::{EffectKey, EntryKind, FileChange};
 use super::outlook::{Outlook, rebased};
 use crate::snapshot;
 use crate::workspace::{Target, Workspace, real_path};
-use crate::write_path::{Action, Intent, Planned, tree, trash_names, trash_place};
+use crate::write_path::{Action, Intent, Planned, trash_names, trash_place, tree};
 
 /// Files larger than this are not shown line by line.
 const SHOWN_BYTES: u64 = 1024 * 1024;
@@ -146,7 +146,12 @@ impl Planner<'_> {
     }
 
     /// It was made.
-    fn take_away(&mut self, change: &FileChange, path: &Path, after: &str) -> Result<Step, Conflict> {
+    fn take_away(
+        &mut self,
+        change: &FileChange,
+        path: &Path,
+        after: &str,
+    ) -> Result<Step, Conflict> {
         self.unchanged(change.kind, path, after)?;
         let name = self.trash.next().unwrap_or_default();
         let to = self.trash_place(&name)?;
@@ -173,7 +178,7 @@ impl Planner<'_> {
             Planned::Modify { path: path.to_owned(), base: base.clone(), content: content.clone() };
         Ok(Step {
             action: Action::Write { path: path.to_owned(), base: Some(base), content, mode: None },
-            change: self.described(&planned),
+            change: self.described(path, &planned),
             told: format!("{}: restored", self.workspace.display(path)),
         })
     }
@@ -184,13 +189,8 @@ impl Planner<'_> {
         let content = self.snapshot(before)?;
         let planned = Planned::Create { path: path.to_owned(), content: content.clone() };
         Ok(Step {
-            action: Action::Write {
-                path: path.to_owned(),
-                base: None,
-                content,
-                mode: change.mode,
-            },
-            change: FileChange { mode: change.mode, ..self.described(&planned) },
+            action: Action::Write { path: path.to_owned(), base: None, content, mode: change.mode },
+            change: FileChange { mode: change.mode, ..self.described(path, &planned) },
             told: format!("{}: brought back", self.workspace.display(path)),
         })
     }
@@ -268,15 +268,14 @@ impl Planner<'_> {
 
     /// A folder holds what it held, but for what this plan changes in it.
     fn same_entries(&self, path: &Path, hash: &str) -> Result<(), Conflict> {
-        let Some(disk) = self.outlook.on_disk(path) else {
-            return Err("is gone, so there is nothing to take back".to_owned());
-        };
+        let disk = self.outlook.on_disk(path);
         let was = String::from_utf8(self.snapshot(hash)?).unwrap_or_default();
-        let is = String::from_utf8(tree::listing(&disk)).unwrap_or_default();
+        let is = disk.as_deref().map(tree::listing).unwrap_or_default();
+        let is = String::from_utf8(is).unwrap_or_default();
         let was: BTreeSet<(&str, &str)> = tree::listed(&was).collect();
         let is: BTreeSet<(&str, &str)> = tree::listed(&is).collect();
         let differs = |&&(name, _): &&(&str, &str)| {
-            tree::named(name).is_none_or(|name| !self.changes_below(path, &disk, &name))
+            tree::named(name).is_none_or(|name| !self.changes_below(path, disk.as_deref(), &name))
         };
         match was.symmetric_difference(&is).find(differs) {
             None => Ok(()),
@@ -287,10 +286,10 @@ impl Planner<'_> {
     }
 
     /// Whether this plan changes the entry that lies at `name` in a folder on disk.
-    fn changes_below(&self, folder: &Path, disk: &Path, name: &Path) -> bool {
+    fn changes_below(&self, folder: &Path, disk: Option<&Path>, name: &Path) -> bool {
         let place = folder.join(name);
-        self.touched.contains(&place)
-            || self.outlook.on_disk(&place).is_none_or(|now| now != disk.join(name))
+        let now = disk.map(|disk| disk.join(name));
+        self.touched.contains(&place) || self.outlook.on_disk(&place) != now
     }
 
     fn snapshot(&self, hash: &str) -> Result<Vec<u8>, Conflict> {
@@ -314,9 +313,10 @@ impl Planner<'_> {
         }
     }
 
-    fn described(&self, planned: &Planned) -> FileChange {
+    fn described(&self, path: &Path, planned: &Planned) -> FileChange {
         let described = planned.describe(self.workspace).into_iter().next();
-        described.map(|described| described.change).unwrap_or_default()
+        let change = described.map(|described| described.change).unwrap_or_default();
+        FileChange { exact: self.workspace.recorded(path).1, ..change }
     }
 
     /// The change with the lines of the file at `disk`, if it is one and not large.
@@ -330,7 +330,7 @@ impl Planner<'_> {
             .symlink_metadata()
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= SHOWN_BYTES);
         let Some(Ok(bytes)) = small.then(|| std::fs::read(disk)) else { return change };
-        let FileChange { added, removed, diff, .. } = self.described(&planned(bytes));
+        let FileChange { added, removed, diff, .. } = self.described(disk, &planned(bytes));
         FileChange { added, removed, diff, ..change }
     }
 }

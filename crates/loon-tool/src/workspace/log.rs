@@ -118,7 +118,8 @@ impl ChangeLog {
 
     fn first_at_or_after(&self, key: &EffectKey) -> usize {
         let wanted = order(key);
-        let at = |entry: &Logged| entry.key == *key || (wanted.is_some() && order(&entry.key) >= wanted);
+        let at =
+            |entry: &Logged| entry.key == *key || (wanted.is_some() && order(&entry.key) >= wanted);
         self.entries.iter().position(at).unwrap_or(self.entries.len())
     }
 

@@ -191,3 +191,6 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
 pub(super) fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
+
+#[cfg(test)]
+mod tests;

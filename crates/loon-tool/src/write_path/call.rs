@@ -21,11 +21,7 @@ pub struct Call {
 impl Call {
     /// The call that runs in this context.
     pub fn of(cx: &EffectContext) -> Self {
-        Self {
-            key: cx.key.clone(),
-            subjects: Arc::clone(&cx.subjects),
-            cancel: cx.cancel.clone(),
-        }
+        Self { key: cx.key.clone(), subjects: Arc::clone(&cx.subjects), cancel: cx.cancel.clone() }
     }
 
     /// Whether it was decided that the call may write here. A path that led here only after the

@@ -114,18 +114,21 @@ impl<'a> Step<'a> {
     /// The same of the place in the folder that was opened: whatever was put on the way to it
     /// since, this is what will change.
     fn check_place(&self, workspace: &Workspace, place: &Anchor) -> Result<(), WriteError> {
-        let error =
-            |source| WriteError::from_io(source, "look at", workspace.display(self.path));
+        let error = |source| WriteError::from_io(source, "look at", workspace.display(self.path));
         match (self.base, place.look().map_err(error)?.map(|stat| kind(&stat))) {
             (None, None) => Ok(()),
             (Some(base), Some(SFlag::S_IFREG)) => {
                 let now = place.read().map_err(error)?;
-                if now == base { Ok(()) } else { Err(changed_since(workspace, self.path, base, now)) }
+                if now == base {
+                    Ok(())
+                } else {
+                    Err(changed_since(workspace, self.path, base, now))
+                }
             }
             // Something else is there now than a moment ago: its own error says what.
-            _ => self.check(workspace).and(Err(WriteError::Elsewhere {
-                path: workspace.display(self.path),
-            })),
+            _ => self
+                .check(workspace)
+                .and(Err(WriteError::Elsewhere { path: workspace.display(self.path) })),
         }
     }
 }
@@ -235,11 +238,7 @@ impl<'a> Transaction<'a> {
         Ok(staged)
     }
 
-    fn apply(
-        &mut self,
-        staged: Vec<Staged<'a>>,
-        call: &Call,
-    ) -> Result<(), WriteError> {
+    fn apply(&mut self, staged: Vec<Staged<'a>>, call: &Call) -> Result<(), WriteError> {
         for Staged { step, place, file, attributes, folders } in staged {
             call.go_on()?;
             step.check_place(self.workspace, &place)?;

@@ -300,10 +300,9 @@ impl Sequence<'_> {
                 entries: tree::MAX_ENTRIES,
                 limit: size(tree::MAX_BYTES),
             },
-            io::ErrorKind::Unsupported => WriteError::NotAFile {
-                path: shown,
-                what: "or holds a device, pipe or socket",
-            },
+            io::ErrorKind::Unsupported => {
+                WriteError::NotAFile { path: shown, what: "or holds a device, pipe or socket" }
+            }
             _ => self.error(error, "move or copy", from),
         }
     }
