@@ -61,7 +61,7 @@ impl CopyPath {
             Ok(intent) => intent,
             Err(problem) => return nothing_written(&problem),
         };
-        match perform(&self.workspace, call, vec![intent]) {
+        match perform(&self.workspace, call, &[intent]) {
             Ok(changes) => {
                 let (_, to) = args.places(&self.workspace);
                 let kind = changes.first().map(|change| change.kind).unwrap_or_default();

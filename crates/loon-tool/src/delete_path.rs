@@ -77,7 +77,7 @@ impl DeletePath {
         };
         let kind = intent.change.as_ref().map(|change| change.kind).unwrap_or_default();
         let (shown, what) = (self.workspace.display(&path), what(kind, &path));
-        match perform(&self.workspace, call, vec![intent]) {
+        match perform(&self.workspace, call, &[intent]) {
             Ok(changes) => {
                 let text = format!("Deleted {shown}, {what}. undo brings it back.");
                 ToolOutput { changes, ..ToolOutput::ok(text, "deleted") }

@@ -55,18 +55,6 @@ impl Fixture {
         String::from_utf8(self.bytes(name)).unwrap()
     }
 
-    /// A call that may write anywhere.
-    pub(crate) fn call(&self) -> Call {
-        let (progress, _) = mpsc::channel(8);
-        let all = Subject::Path { access: PathAccess::Write, path: PathBuf::from("/") };
-        Call::of(&EffectContext {
-            key: next_key(),
-            subjects: [all].into(),
-            cancel: CancellationToken::new(),
-            progress,
-        })
-    }
-
     /// A second process over the same folders, which knows what the first one recorded.
     pub(crate) fn resumed(&self, changes: &[(EffectKey, FileChange)]) -> Self {
         let snapshots = self.workspace.snapshots().to_owned();
@@ -112,6 +100,18 @@ pub(crate) fn run_under<T: NativeTool>(
     let key = next_key();
     let cx = admit(tool, &arguments, key, cancel);
     call(tool, arguments, &cx)
+}
+
+/// A call that may write anywhere.
+pub(crate) fn call_anywhere() -> Call {
+    let (progress, _) = mpsc::channel(8);
+    let all = Subject::Path { access: PathAccess::Write, path: PathBuf::from("/") };
+    Call::of(&EffectContext {
+        key: next_key(),
+        subjects: [all].into(),
+        cancel: CancellationToken::new(),
+        progress,
+    })
 }
 
 /// A key after all others of this process.

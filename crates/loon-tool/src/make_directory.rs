@@ -53,7 +53,7 @@ impl MakeDirectory {
             ..FileChange::default()
         };
         let intent = Intent { action: Action::Folder { path }, change: Some(change) };
-        match perform(&self.workspace, call, vec![intent]) {
+        match perform(&self.workspace, call, &[intent]) {
             Ok(changes) => {
                 ToolOutput { changes, ..ToolOutput::ok(format!("Made {shown}."), "made") }
             }

@@ -64,7 +64,7 @@ impl MovePath {
             Ok(intent) => intent,
             Err(problem) => return nothing_written(&problem),
         };
-        match perform(&self.workspace, call, vec![intent]) {
+        match perform(&self.workspace, call, &[intent]) {
             Ok(changes) => {
                 let text = format!("Moved {}.", self.title(args));
                 ToolOutput { changes, ..ToolOutput::ok(text, "moved") }

@@ -76,7 +76,7 @@ impl Undo {
             }
             (false, ..) => {}
         }
-        match perform(&self.workspace, call, intents) {
+        match perform(&self.workspace, call, &intents) {
             Ok(changes) => {
                 let files = count(told.len(), "file");
                 let mut text = listed(&told, &conflicts);

@@ -112,7 +112,7 @@ impl Planner<'_> {
             path: shown.clone(),
             exact,
             from: Some(self.workspace.exact(path)),
-            ..self.bare(change)
+            ..bare(change)
         };
         Ok(Step {
             action: Action::Move { from: path.to_owned(), to: to.to_owned() },
@@ -134,7 +134,7 @@ impl Planner<'_> {
         self.vacant(path)?;
         let after = change.before.clone();
         let recorded = self.with_lines(
-            FileChange { after, kept: Some(name.to_owned()), ..self.bare(change) },
+            FileChange { after, kept: Some(name.to_owned()), ..bare(change) },
             &kept,
             |content| Planned::Create { path: path.to_owned(), content },
         );
@@ -158,7 +158,7 @@ impl Planner<'_> {
         let before = Some(after.to_owned());
         let disk = self.outlook.on_disk(path).unwrap_or_default();
         let recorded = self.with_lines(
-            FileChange { before, kept: Some(name), ..self.bare(change) },
+            FileChange { before, kept: Some(name), ..bare(change) },
             &disk,
             |base| Planned::Delete { path: path.to_owned(), base },
         );
@@ -302,17 +302,6 @@ impl Planner<'_> {
         trash_place(self.workspace, name).map_err(|error| error.to_string())
     }
 
-    /// What stays the same of a change when it is taken back.
-    fn bare(&self, change: &FileChange) -> FileChange {
-        FileChange {
-            path: change.path.clone(),
-            exact: change.exact.clone(),
-            kind: change.kind,
-            mode: change.mode,
-            ..FileChange::default()
-        }
-    }
-
     fn described(&self, path: &Path, planned: &Planned) -> FileChange {
         let described = planned.describe(self.workspace).into_iter().next();
         let change = described.map(|described| described.change).unwrap_or_default();
@@ -332,5 +321,16 @@ impl Planner<'_> {
         let Some(Ok(bytes)) = small.then(|| std::fs::read(disk)) else { return change };
         let FileChange { added, removed, diff, .. } = self.described(disk, &planned(bytes));
         FileChange { added, removed, diff, ..change }
+    }
+}
+
+/// What stays the same of a change when it is taken back.
+fn bare(change: &FileChange) -> FileChange {
+    FileChange {
+        path: change.path.clone(),
+        exact: change.exact.clone(),
+        kind: change.kind,
+        mode: change.mode,
+        ..FileChange::default()
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn trash_names(workspace: &Workspace, key: &EffectKey) -> impl Iterat
 pub(crate) fn perform(
     workspace: &Workspace,
     call: &Call,
-    intents: Vec<Intent>,
+    intents: &[Intent],
 ) -> Result<Vec<FileChange>, WriteError> {
     let trash = trash_place(workspace, "")?;
     for path in intents.iter().flat_map(|intent| intent.action.places()) {
@@ -84,7 +84,7 @@ pub(crate) fn perform(
             call.may_write(workspace, path)?;
         }
     }
-    for intent in &intents {
+    for intent in intents {
         if let Action::Write { base: Some(base), .. } = &intent.action {
             snapshot::keep(workspace, base).map_err(|source| {
                 let path = workspace.snapshots().display().to_string();
@@ -94,14 +94,16 @@ pub(crate) fn perform(
     }
     let mut sequence = Sequence { workspace, done: Vec::new() };
     let mut made = Vec::with_capacity(intents.len());
-    for intent in &intents {
+    for intent in intents {
         match call.go_on().and_then(|()| sequence.take(&intent.action)) {
             Ok(folders) => made.push(folders),
             Err(error) => return Err(sequence.roll_back(error)),
         }
     }
     sequence.sync();
-    intents.iter().for_each(|intent| note(workspace, &intent.action));
+    for intent in intents {
+        note(workspace, &intent.action);
+    }
     let mut changes = Vec::new();
     for (index, (intent, folders)) in intents.iter().zip(made).enumerate() {
         let Some(mut change) = intent.change.clone() else { continue };
@@ -118,7 +120,9 @@ pub(crate) fn perform(
         changes.push(change);
     }
     let mut log = workspace.log();
-    changes.iter().for_each(|change| log.add(call.key.clone(), change.clone()));
+    for change in &changes {
+        log.add(call.key.clone(), change.clone());
+    }
     drop(log);
     Ok(changes)
 }
@@ -368,3 +372,6 @@ impl Sequence<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
