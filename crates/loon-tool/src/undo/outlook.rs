@@ -15,8 +15,18 @@ use crate::write_path::tree;
 #[derive(Debug, Default)]
 pub(super) struct Outlook {
     moves: Vec<(PathBuf, PathBuf)>,
-    /// Bytes that will be written; absent for a folder that will be gone.
-    planned: HashMap<PathBuf, Option<Vec<u8>>>,
+    planned: HashMap<PathBuf, Change>,
+}
+
+/// What a planned step does at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Change {
+    /// A file with these bytes.
+    Write(Vec<u8>),
+    /// A folder, made for what comes into it.
+    Make,
+    /// A folder that was empty is gone.
+    Remove,
 }
 
 /// What will be at a path.
@@ -29,48 +39,51 @@ pub(super) struct Prospect {
 
 impl Outlook {
     pub(super) fn write(&mut self, path: &Path, content: Vec<u8>) {
-        self.planned.insert(path.to_owned(), Some(content));
+        self.make_folders(path);
+        self.planned.insert(path.to_owned(), Change::Write(content));
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) {
+        self.make_folders(to);
+        self.planned.retain(|path, change| *change != Change::Remove || !path.starts_with(to));
         let below: Vec<PathBuf> =
             self.planned.keys().filter(|path| path.starts_with(from)).cloned().collect();
         for path in below {
-            if let Some(content) = self.planned.remove(&path) {
-                self.planned.insert(rebased(&path, from, to).unwrap_or(path), content);
+            if let Some(change) = self.planned.remove(&path) {
+                self.planned.insert(rebased(&path, from, to).unwrap_or(path), change);
             }
         }
-        self.planned.retain(|path, content| content.is_some() || !path.starts_with(to));
         self.moves.push((from.to_owned(), to.to_owned()));
+    }
+
+    fn make_folders(&mut self, path: &Path) {
+        let above = path.ancestors().skip(1);
+        let missing: Vec<PathBuf> =
+            above.take_while(|folder| !self.is_there(folder)).map(Path::to_owned).collect();
+        self.planned.extend(missing.into_iter().map(|folder| (folder, Change::Make)));
     }
 
     /// The folder goes if nothing will be in it. Says whether it does.
     pub(super) fn remove_empty(&mut self, folder: &Path) -> bool {
-        let empty = self.at(folder).is_ok_and(|it| it.is_some()) && self.is_empty(folder);
+        let empty = self.is_there(folder) && self.is_empty(folder);
         if empty {
-            self.planned.insert(folder.to_owned(), None);
+            self.planned.insert(folder.to_owned(), Change::Remove);
         }
         empty
     }
 
     fn is_empty(&self, folder: &Path) -> bool {
+        let below = |place: &Path| place != folder && place.starts_with(folder);
+        let planned = self.planned.keys().any(|path| below(path) && self.is_there(path));
+        let arrives = self.moves.iter().any(|(_, to)| below(to) && self.is_there(to));
         let stays = |child: PathBuf| match child.file_name() {
             Some(name) => self.is_there(&folder.join(name)),
             None => false,
         };
-        !self.is_made_for_another(folder)
-            && !self
-                .on_disk(folder)
-                .is_some_and(|disk| tree::children(&disk).into_iter().any(stays))
-    }
-
-    /// A planned step puts something below this path, so it will be a folder.
-    fn is_made_for_another(&self, path: &Path) -> bool {
-        let below = |place: &Path| place != path && place.starts_with(path);
-        let written =
-            |(place, content): (&PathBuf, &Option<Vec<u8>>)| content.is_some() && below(place);
-        self.planned.iter().any(written)
-            || self.moves.iter().any(|(_, to)| below(to) && self.is_there(to))
+        let disk = self.on_disk(folder);
+        !planned
+            && !arrives
+            && !disk.is_some_and(|disk| tree::children(&disk).into_iter().any(stays))
     }
 
     fn is_there(&self, path: &Path) -> bool {
@@ -79,7 +92,7 @@ impl Outlook {
 
     /// Where on disk the entry now is that will be at this path.
     pub(super) fn on_disk(&self, path: &Path) -> Option<PathBuf> {
-        if matches!(self.planned.get(path), Some(None)) {
+        if self.planned.get(path) == Some(&Change::Remove) {
             return None;
         }
         let mut at = path.to_owned();
@@ -95,12 +108,16 @@ impl Outlook {
 
     /// What will be there; absent if nothing will.
     pub(super) fn at(&self, path: &Path) -> io::Result<Option<Prospect>> {
-        if let Some(Some(content)) = self.planned.get(path) {
-            let hash = Some(ContentHash::of(content));
-            return Ok(Some(Prospect { kind: EntryKind::File, hash }));
-        }
-        if self.is_made_for_another(path) {
-            return Ok(Some(Prospect { kind: EntryKind::Folder, hash: None }));
+        match self.planned.get(path) {
+            Some(Change::Write(content)) => {
+                let hash = Some(ContentHash::of(content));
+                return Ok(Some(Prospect { kind: EntryKind::File, hash }));
+            }
+            Some(Change::Make) => {
+                return Ok(Some(Prospect { kind: EntryKind::Folder, hash: None }));
+            }
+            Some(Change::Remove) => return Ok(None),
+            None => {}
         }
         let Some(disk) = self.on_disk(path) else { return Ok(None) };
         let metadata = match disk.symlink_metadata() {
@@ -125,7 +142,7 @@ impl Outlook {
 
     /// The bytes of the file that will be there.
     pub(super) fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if let Some(Some(content)) = self.planned.get(path) {
+        if let Some(Change::Write(content)) = self.planned.get(path) {
             return Ok(content.clone());
         }
         let disk = self.on_disk(path).ok_or(io::ErrorKind::NotFound)?;

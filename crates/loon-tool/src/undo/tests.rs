@@ -298,6 +298,22 @@ fn what_the_runtime_alone_says_is_not_in_the_schema() {
     assert_eq!(properties.as_object().unwrap().keys().collect::<Vec<_>>(), ["count", "redo"]);
 }
 
+#[test]
+fn folders_made_on_the_way_go_and_come_with_their_entries() {
+    let mut session = Session::new();
+    session.fixture.put("d/keep", "");
+    let before = session.tree();
+    session.ok("make_directory", json!({"path": "f/d/a"}));
+    let first = session.key(0);
+    session.ok("delete_path", json!({"path": "f/d/a"}));
+    session.ok("move_path", json!({"from": "f", "to": "d/b"}));
+    let after = session.tree();
+    session.ok("undo", json!({"since": first}));
+    assert_eq!(session.tree(), before);
+    session.ok("undo", json!({"redo": true}));
+    assert_eq!(session.tree(), after);
+}
+
 /// A few names, so that calls meet.
 const PATHS: [&str; 12] =
     ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a", "f/d", "f/d/a", "l"];
@@ -369,7 +385,7 @@ fn near(places: &[PathBuf], name: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn taking_everything_back_restores_every_byte_mode_and_name(

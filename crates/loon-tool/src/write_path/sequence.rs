@@ -105,13 +105,14 @@ pub(crate) fn perform(
         note(workspace, &intent.action);
     }
     let mut changes = Vec::new();
-    for (index, (intent, folders)) in intents.iter().zip(made).enumerate() {
+    for (index, intent) in intents.iter().enumerate() {
         let Some(mut change) = intent.change.clone() else { continue };
-        change.folders = folders;
+        change.folders = made[index];
         if change.kind == EntryKind::Folder && change.after.is_some() && change.from.is_none() {
-            let later = intents[index + 1..].iter().map(|intent| &intent.action);
-            let path = where_to(workspace.root().join(real_path(&change)), later);
-            let listing = tree::listing(&path);
+            let later = index + 1;
+            let path = workspace.root().join(real_path(&change));
+            let path = where_to(path, &intents[later..], &made[later..]);
+            let listing = path.as_deref().map(tree::listing).unwrap_or_default();
             if let Err(error) = snapshot::keep(workspace, &listing) {
                 tracing::warn!(%error, "the listing of a folder was not kept");
             }
@@ -127,16 +128,23 @@ pub(crate) fn perform(
     Ok(changes)
 }
 
-/// Where an entry is after these actions.
-fn where_to<'a>(mut path: PathBuf, actions: impl Iterator<Item = &'a Action>) -> PathBuf {
-    for action in actions {
-        if let Action::Move { from, to } = action
-            && let Ok(rest) = path.strip_prefix(from)
-        {
-            path = if rest.as_os_str().is_empty() { to.clone() } else { to.join(rest) };
+/// Where an entry is after these steps, with what [`Sequence::take`] gave for each; absent if it is
+/// a folder that went.
+fn where_to(mut path: PathBuf, steps: &[Intent], outcomes: &[u32]) -> Option<PathBuf> {
+    for (step, outcome) in steps.iter().zip(outcomes) {
+        match &step.action {
+            Action::Move { from, to } => {
+                if let Ok(rest) = path.strip_prefix(from) {
+                    path = if rest.as_os_str().is_empty() { to.clone() } else { to.join(rest) };
+                }
+            }
+            Action::RemoveEmpty { path: removed } if *removed == path && *outcome > 0 => {
+                return None;
+            }
+            _ => {}
         }
     }
-    path
+    Some(path)
 }
 
 /// What the model knows of a file goes with it; bytes that come back it has to read again.
@@ -164,7 +172,7 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Gives the number of folders made above.
+    /// Gives the number of folders made above, or removed.
     fn take(&mut self, action: &Action) -> Result<u32, WriteError> {
         match action {
             Action::Write { path, base, content, mode } => {
@@ -179,7 +187,7 @@ impl Sequence<'_> {
                 self.done.push(Done::MadeFolder { place });
                 Ok(folders)
             }
-            Action::RemoveEmpty { path } => self.remove_empty(path).map(|()| 0),
+            Action::RemoveEmpty { path } => self.remove_empty(path),
             Action::Move { from, to } => {
                 let source = Anchor::at(from).map_err(|e| self.error(e, "move", from))?;
                 let (target, folders) = self.place(to)?;
@@ -239,18 +247,18 @@ impl Sequence<'_> {
         Ok(())
     }
 
-    fn remove_empty(&mut self, path: &Path) -> Result<(), WriteError> {
+    fn remove_empty(&mut self, path: &Path) -> Result<u32, WriteError> {
         let place = Anchor::at(path).map_err(|error| self.error(error, "remove", path))?;
         let mode = match place.look() {
             Ok(Some(stat)) => stat.st_mode & 0o7777,
-            _ => return Ok(()),
+            _ => return Ok(0),
         };
         match place.remove_folder() {
             Ok(()) => {
                 self.done.push(Done::RemovedFolder { place, mode });
-                Ok(())
+                Ok(1)
             }
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(0),
             Err(error) => Err(self.error(error, "remove", path)),
         }
     }
