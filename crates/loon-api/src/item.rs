@@ -157,7 +157,27 @@ pub struct FileRead {
     pub sha256: String,
 }
 
-/// One file that a call changed.
+/// What lies at a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    #[default]
+    File,
+    /// A folder with all that is in it.
+    Folder,
+    /// A symbolic link; its bytes are the path it names.
+    Link,
+}
+
+impl EntryKind {
+    /// True for a regular file.
+    pub fn is_file(&self) -> bool {
+        *self == Self::File
+    }
+}
+
+/// One file, folder or link that a call changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     /// Path as shown: relative to the workspace root if inside it, else absolute.
@@ -179,4 +199,30 @@ pub struct FileChange {
     /// The call whose change this one takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<EffectKey>,
+    /// What it is. The hashes of a folder are those of a listing of it.
+    #[serde(default, skip_serializing_if = "EntryKind::is_file")]
+    pub kind: EntryKind,
+    /// Permission bits of what came or went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// It was moved here from this path. A folder that moved has no hashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// It was copied here, not written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copied: bool,
+    /// Name in the session's trash folder: where it went, or where it came back from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// Number of folders above it that were made for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub folders: u32,
+    /// The path itself, if `path` shows some of its characters as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

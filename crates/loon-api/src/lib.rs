@@ -23,7 +23,7 @@ pub use command::Command;
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
-pub use item::{FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
+pub use item::{EntryKind, FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
 pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
 pub use model::{
     Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelInfo, ModelRequest, StopReason,

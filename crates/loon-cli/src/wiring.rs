@@ -15,7 +15,6 @@ use loon_config::{ConfigError, Layer, Loaded, environment, files};
 use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
-use loon_tool::WebOptions;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -207,8 +206,7 @@ impl Setup {
         let root = self.root.clone();
         let store = Arc::new(self.store());
         let web = watch::Sender::new(Arc::new(web::options(settings)));
-        let tools =
-            tools::factory(Arc::clone(&store), self.secret_variables(), web.subscribe());
+        let tools = tools::factory(Arc::clone(&store), self.secret_variables(), web.subscribe());
         let (follower, updates) =
             Follower::new(self.clone(), &run, Arc::clone(&models), Arc::clone(&prices), web);
         let mut remarks = self.remarks();

@@ -4,6 +4,7 @@
 //! exactly what an uninterrupted one would.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loon_api::{
@@ -43,27 +44,40 @@ pub struct Conversation {
 /// What calls did that later calls must know of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
-    /// Files as the model saw them, by path; of each the newest.
-    pub reads: HashMap<String, String>,
+    /// Hashes of files as the model saw them last, by absolute path.
+    pub reads: HashMap<PathBuf, String>,
     /// Changes of files, oldest first, each with the call that made it.
     pub changes: Vec<(EffectKey, FileChange)>,
+    /// The folder that paths of changes begin at.
+    cwd: PathBuf,
 }
 
 impl Past {
     fn take(&mut self, key: &EffectKey, call: &ToolCallItem) {
         for FileRead { path, sha256 } in &call.reads {
-            self.reads.insert(path.clone(), sha256.clone());
+            self.reads.insert(self.cwd.join(path), sha256.clone());
         }
         for change in &call.changes {
+            let path = self.cwd.join(&change.path);
             match &change.after {
-                Some(after) => self.reads.insert(change.path.clone(), after.clone()),
-                None => self.reads.remove(&change.path),
+                Some(after) if wrote(change) => self.reads.insert(path, after.clone()),
+                _ => self.reads.remove(&path),
             };
             // The text of the diff is for people and not needed again.
             let change = FileChange { diff: String::new(), ..change.clone() };
             self.changes.push((key.clone(), change));
         }
     }
+}
+
+/// The model itself wrote what the file holds now, so it knows it. What was moved, copied or
+/// brought back it may never have seen.
+fn wrote(change: &FileChange) -> bool {
+    change.kind.is_file()
+        && change.from.is_none()
+        && change.kept.is_none()
+        && change.undoes.is_none()
+        && !change.copied
 }
 
 /// Words of the user that wait.
@@ -90,6 +104,7 @@ impl Conversation {
     /// Takes in one record. Passing events change nothing.
     pub fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
         match event {
+            AgentEvent::ExecutionStarted(started) => self.past.cwd = PathBuf::from(&started.cwd),
             AgentEvent::TurnStarted(started) => {
                 let turn = turn.unwrap_or(self.last_turn + 1);
                 self.last_turn = self.last_turn.max(turn);

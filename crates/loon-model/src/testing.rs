@@ -159,6 +159,7 @@ pub(crate) fn context() -> (EffectContext, mpsc::Receiver<Progress>) {
     (
         EffectContext {
             key: loon_api::EffectKey::model(1, 0),
+            subjects: Arc::new([]),
             cancel: CancellationToken::new(),
             progress,
         },

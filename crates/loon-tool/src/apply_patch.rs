@@ -18,7 +18,7 @@ use crate::edit::{changed, failed, nothing_written};
 use crate::nearby;
 use crate::text::visible;
 use crate::write_path::{
-    Described, Document, Knowledge, Planned, WriteError, commit, load, preview, vacant,
+    Call, Described, Document, Knowledge, Planned, WriteError, commit, load, preview, vacant,
 };
 use parse::{Action, FilePatch, Hunk, Patch, parse};
 
@@ -234,13 +234,13 @@ impl NativeTool for ApplyPatch {
     }
 
     async fn run(&self, args: ApplyPatchArgs, cx: &EffectContext) -> ToolOutput {
-        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        let (tool, call) = (Self::new(&self.workspace), Call::of(cx));
         blocking(move || {
             let planned = match tool.plan(&args) {
                 Ok(planned) => planned,
                 Err(problem) => return nothing_written(&problem),
             };
-            match commit(&tool.workspace, &planned, &cancel) {
+            match commit(&tool.workspace, &planned, &call) {
                 Ok(described) => report(described),
                 Err(error) => failed(&error),
             }

@@ -16,8 +16,8 @@ use crate::blocking::blocking;
 use crate::nearby;
 use crate::text::visible;
 use crate::write_path::{
-    Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load, preview,
-    vacant,
+    Call, Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load,
+    preview, vacant,
 };
 use matcher::{Hit, Tier, find};
 
@@ -275,13 +275,13 @@ impl NativeTool for Edit {
     }
 
     async fn run(&self, args: EditArgs, cx: &EffectContext) -> ToolOutput {
-        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        let (tool, call) = (Self::new(&self.workspace), Call::of(cx));
         blocking(move || {
             let (planned, found) = match tool.plan(&args) {
                 Ok(planned) => planned,
                 Err(problem) => return nothing_written(&problem),
             };
-            match commit(&tool.workspace, &[planned], &cancel) {
+            match commit(&tool.workspace, &[planned], &call) {
                 Ok(described) => report(described, &found),
                 Err(error) => failed(&error),
             }

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use loon_api::EffectKey;
+use loon_api::{EffectKey, FileChange, PathAccess, Subject};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -13,15 +14,16 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::Workspace;
+use crate::write_path::Call;
 
 pub(crate) struct Fixture {
-    folder: TempDir,
+    folder: Arc<TempDir>,
     pub(crate) workspace: Arc<Workspace>,
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Arc::new(tempfile::tempdir().unwrap());
         let root = folder.path().join("root");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::new(&root, folder.path().join("snapshots")).unwrap();
@@ -51,6 +53,14 @@ impl Fixture {
 
     pub(crate) fn text(&self, name: &str) -> String {
         String::from_utf8(self.bytes(name)).unwrap()
+    }
+
+    /// A second process over the same folders, which knows what the first one recorded.
+    pub(crate) fn resumed(&self, changes: &[(EffectKey, FileChange)]) -> Self {
+        let snapshots = self.workspace.snapshots().to_owned();
+        let workspace = Workspace::new(self.workspace.root(), snapshots).unwrap();
+        workspace.remember_changes(changes.iter().cloned());
+        Self { folder: Arc::clone(&self.folder), workspace }
     }
 
     /// All files and folders below the root, sorted.
@@ -87,12 +97,48 @@ pub(crate) fn run_under<T: NativeTool>(
     arguments: Value,
     cancel: &CancellationToken,
 ) -> ToolOutput {
+    let key = next_key();
+    let cx = admit(tool, &arguments, key, cancel);
+    call(tool, arguments, &cx)
+}
+
+/// A call that may write anywhere.
+pub(crate) fn call_anywhere() -> Call {
+    let (progress, _) = mpsc::channel(8);
+    let all = Subject::Path { access: PathAccess::Write, path: PathBuf::from("/") };
+    Call::of(&EffectContext {
+        key: next_key(),
+        subjects: [all].into(),
+        cancel: CancellationToken::new(),
+        progress,
+    })
+}
+
+/// A key after all others of this process.
+pub(crate) fn next_key() -> EffectKey {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    EffectKey::call(1, 0, NEXT.fetch_add(1, Ordering::SeqCst))
+}
+
+/// A context with everything that the call declares.
+pub(crate) fn admit<T: NativeTool>(
+    tool: &T,
+    arguments: &Value,
+    key: EffectKey,
+    cancel: &CancellationToken,
+) -> EffectContext {
+    let args = serde_json::from_value(arguments.clone()).unwrap();
+    let subjects = tool.subjects(&args).unwrap_or_default().into();
+    // Nobody listens: a closed channel is no error.
+    let (progress, _) = mpsc::channel(8);
+    EffectContext { key, subjects, cancel: cancel.clone(), progress }
+}
+
+pub(crate) fn call<T: NativeTool>(tool: &T, arguments: Value, cx: &EffectContext) -> ToolOutput {
     let arguments = serde_json::from_value(arguments).unwrap();
-    let (progress, _told) = mpsc::channel(8);
-    let cx = EffectContext { key: EffectKey::call(1, 0, 0), cancel: cancel.clone(), progress };
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(tool.run(arguments, &cx))
+        .block_on(tool.run(arguments, cx))
 }

@@ -19,7 +19,8 @@ use crate::nearby;
 use crate::text;
 use crate::workspace::Workspace;
 use crate::write_path::{
-    Described, Document, Encoding, Knowledge, Planned, Splice, WriteError, commit, load, preview,
+    Call, Described, Document, Encoding, Knowledge, Planned, Splice, WriteError, commit, load,
+    preview,
 };
 
 /// Changes values of JSON files.
@@ -176,13 +177,13 @@ impl NativeTool for JsonEdit {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        let (tool, call) = (Self::new(&self.workspace), Call::of(cx));
         blocking(move || {
             let planned = match tool.plan(&args) {
                 Ok(planned) => planned,
                 Err(problem) => return nothing_written(&problem),
             };
-            match commit(&tool.workspace, &[planned], &cancel) {
+            match commit(&tool.workspace, &[planned], &call) {
                 Ok(described) => report(described, &notes(&args)),
                 Err(error) => failed(&error),
             }

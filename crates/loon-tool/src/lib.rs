@@ -11,8 +11,11 @@ mod context7;
 pub mod context7_query_docs;
 pub mod context7_resolve_library;
 pub mod context7_search;
+mod copy_path;
+mod delete_path;
 mod diff;
 pub mod edit;
+mod entry;
 mod environment;
 pub mod fetch;
 pub mod file_compare;
@@ -31,6 +34,8 @@ pub mod grep;
 mod json;
 pub mod json_edit;
 pub mod list_directory;
+mod make_directory;
+mod move_path;
 mod nearby;
 mod note;
 mod notebook;
@@ -60,6 +65,7 @@ pub mod text;
 mod todo_read;
 mod todo_write;
 pub mod tree;
+mod undo;
 mod update_plan;
 mod walk;
 pub mod web;
@@ -99,6 +105,11 @@ pub fn native_tools(environment: &Environment) -> Vec<Arc<dyn Tool>> {
         native_tool(json_edit::JsonEdit::new(workspace)),
         native_tool(notebook_read::NotebookRead::new(workspace)),
         native_tool(notebook_edit::NotebookEdit::new(workspace)),
+        native_tool(make_directory::MakeDirectory::new(workspace)),
+        native_tool(move_path::MovePath::new(workspace)),
+        native_tool(copy_path::CopyPath::new(workspace)),
+        native_tool(delete_path::DeletePath::new(workspace)),
+        native_tool(undo::Undo::new(workspace)),
         native_tool(process_start::ProcessStart::new(workspace, spawner, processes)),
         native_tool(process_poll::ProcessPoll::new(processes)),
         native_tool(process_write::ProcessWrite::new(processes)),

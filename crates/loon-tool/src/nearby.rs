@@ -23,6 +23,12 @@ pub(crate) fn locate(workspace: &Workspace, path: &str) -> PathBuf {
     reads_same(&resolved).unwrap_or(resolved)
 }
 
+/// [`locate`] for the entry itself: if its last name is a link, the link is meant.
+pub(crate) fn locate_entry(workspace: &Workspace, path: &str) -> PathBuf {
+    let resolved = workspace.resolve_entry(path);
+    reads_same(&resolved).unwrap_or(resolved)
+}
+
 fn reads_same(path: &Path) -> Option<PathBuf> {
     let existing = path.ancestors().find(|above| above.symlink_metadata().is_ok())?;
     if existing == path {

@@ -21,7 +21,7 @@ use crate::json_edit::{load_known, made};
 use crate::nearby;
 use crate::notebook::{Cell, CellName, Notebook};
 use crate::workspace::{ContentHash, Workspace};
-use crate::write_path::{Described, Document, Planned, commit, preview};
+use crate::write_path::{Call, Described, Document, Planned, commit, preview};
 
 /// Changes notebooks.
 pub struct NotebookEdit {
@@ -305,13 +305,13 @@ impl NativeTool for NotebookEdit {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        let (tool, call) = (Self::new(&self.workspace), Call::of(cx));
         blocking(move || {
             let Plan { planned, said } = match tool.plan(&args) {
                 Ok(plan) => plan,
                 Err(problem) => return nothing_written(&problem),
             };
-            match commit(&tool.workspace, &[planned], &cancel) {
+            match commit(&tool.workspace, &[planned], &call) {
                 Ok(described) => report(said, described),
                 Err(error) => failed(&error),
             }

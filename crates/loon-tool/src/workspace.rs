@@ -2,13 +2,15 @@
 //! seen of its files.
 
 mod ledger;
+mod log;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
-use loon_api::FileRead;
+pub(crate) use log::{ChangeLog, Target, real_path};
+use loon_api::{EffectKey, FileChange, FileRead};
 
 use crate::text::visible_line;
 
@@ -19,6 +21,7 @@ pub struct Workspace {
     snapshots: PathBuf,
     ledger: Mutex<Ledger>,
     commits: Mutex<()>,
+    log: Mutex<ChangeLog>,
 }
 
 impl Workspace {
@@ -30,7 +33,46 @@ impl Workspace {
             snapshots,
             ledger: Mutex::default(),
             commits: Mutex::default(),
+            log: Mutex::default(),
         }))
+    }
+
+    /// Remembers the file changes of earlier processes, oldest first, each with its call.
+    pub fn remember_changes(&self, changes: impl IntoIterator<Item = (EffectKey, FileChange)>) {
+        let mut log = self.log();
+        changes.into_iter().for_each(|(key, change)| log.add(key, change));
+    }
+
+    /// The file changes of the session.
+    pub(crate) fn log(&self) -> MutexGuard<'_, ChangeLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Folder for what was removed, beside the one for pre-images.
+    pub(crate) fn trash(&self) -> PathBuf {
+        self.snapshots.with_file_name("trash")
+    }
+
+    /// Resolves a path that the model wrote to the entry itself: the last name is taken as it is,
+    /// also if it is a link.
+    pub(crate) fn resolve_entry(&self, path: &str) -> PathBuf {
+        let whole = self.root.join(path);
+        match (whole.parent(), whole.file_name()) {
+            (Some(folder), Some(name)) => resolve_links(folder).join(name),
+            _ => self.resolve(path),
+        }
+    }
+
+    /// A path for the record: as shown, and exactly if that is something else.
+    pub(crate) fn recorded(&self, path: &Path) -> (String, Option<String>) {
+        let shown = self.display(path);
+        let exact = self.exact(path);
+        (shown.clone(), (shown != exact).then_some(exact))
+    }
+
+    /// A path for the record alone.
+    pub(crate) fn exact(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     /// The root, absolute and without links.
@@ -57,13 +99,13 @@ impl Workspace {
         FileRead { path: path.to_string_lossy().into_owned(), sha256: hash.to_string() }
     }
 
-    /// Remembers what the model saw in an earlier process: paths as [`Workspace::resolve`] gives
-    /// them or relative to the root, with the hash of the file at that time.
-    pub fn remember_reads<'a>(&self, reads: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    /// Remembers what the model saw in an earlier process: absolute paths without links, with the
+    /// hash of the file at that time.
+    pub fn remember_reads<'a>(&self, reads: impl IntoIterator<Item = (&'a Path, &'a str)>) {
         let mut ledger = self.ledger();
         for (path, sha256) in reads {
             if let Ok(hash) = sha256.parse() {
-                ledger.remember(&self.root.join(path), hash);
+                ledger.remember(path, hash);
             }
         }
     }
@@ -72,6 +114,11 @@ impl Workspace {
     /// [`Workspace::resolve`] gives it.
     pub fn read_state(&self, path: &Path) -> Option<Seen> {
         self.ledger().get(path)
+    }
+
+    /// What is known of files at or below a place holds for another place now.
+    pub(crate) fn moved(&self, from: &Path, to: &Path) {
+        self.ledger().moved(from, to);
     }
 
     /// The file is gone; a new one at its place is not known.

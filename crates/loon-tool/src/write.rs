@@ -12,8 +12,8 @@ use crate::blocking::blocking;
 use crate::edit::{changed, failed, nothing_written};
 use crate::nearby;
 use crate::write_path::{
-    Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit, load,
-    preview,
+    Call, Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit,
+    load, preview,
 };
 
 /// Makes a file or replaces one as a whole.
@@ -131,7 +131,7 @@ impl NativeTool for Write {
     }
 
     async fn run(&self, args: WriteArgs, cx: &EffectContext) -> ToolOutput {
-        let (tool, cancel) = (Self::new(&self.workspace), cx.cancel.clone());
+        let (tool, call) = (Self::new(&self.workspace), Call::of(cx));
         blocking(move || {
             let (planned, note) = match tool.plan(&args) {
                 Ok(Plan::Change { planned, note }) => (planned, note),
@@ -145,7 +145,7 @@ impl NativeTool for Write {
                 Err(error) => return nothing_written(&error.to_string()),
             };
             let created = matches!(planned, Planned::Create { .. });
-            match commit(&tool.workspace, &[planned], &cancel) {
+            match commit(&tool.workspace, &[planned], &call) {
                 Ok(described) => {
                     let text = described.iter().map(|described| {
                         let change = &described.change;

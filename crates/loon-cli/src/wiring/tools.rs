@@ -23,7 +23,8 @@ pub(super) fn factory(
             ErrorInfo::new(ErrorCode::Io, message)
         })?;
         let reads = session.past.reads.iter();
-        workspace.remember_reads(reads.map(|(path, hash)| (path.as_str(), hash.as_str())));
+        workspace.remember_reads(reads.map(|(path, hash)| (path.as_path(), hash.as_str())));
+        workspace.remember_changes(session.past.changes.iter().cloned());
         Ok(native_tools(&Environment {
             workspace,
             spawner: spawner.clone(),

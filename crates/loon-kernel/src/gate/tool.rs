@@ -30,8 +30,14 @@ struct Ended {
     error: Option<ErrorInfo>,
 }
 
-/// What the checks before the run gave: the tool to run, or the end.
-type Checked = Result<Arc<dyn Tool>, Ended>;
+/// What the checks before the run gave: the tool to run and what it may touch, or the end.
+type Checked = Result<Judged, Ended>;
+
+/// A tool that may run.
+struct Judged {
+    tool: Arc<dyn Tool>,
+    subjects: Arc<[Subject]>,
+}
 
 impl Gate {
     /// Performs a tool call. The item that comes back is final, has been recorded, and tells the
@@ -67,17 +73,18 @@ impl Gate {
         call: &mut ToolCallItem,
     ) -> Result<Item, KernelError> {
         let clock = self.execution.recorder().clock();
-        let tool = match self.check(effect, call).await? {
-            Ok(tool) => tool,
+        let judged = match self.check(effect, call).await? {
+            Ok(judged) => judged,
             Err(ended) => return self.finish(effect, call.clone(), ended, None).await,
         };
+        let tool = &judged.tool;
         let timeout = tool.timeout(&call.arguments).or(self.terms().tool_timeout);
         self.show(effect, call, ToolCallStatus::Running).await;
         let began = clock.now();
         if !tool.spec().class.is_read_only() {
             self.record_intent(effect, call, timeout).await?;
         }
-        let ended = self.run_tool(effect, call, tool.as_ref(), timeout.map(|t| (began, t))).await;
+        let ended = self.run_tool(effect, call, &judged, timeout.map(|t| (began, t))).await;
         self.finish(effect, call.clone(), ended, Some(began)).await
     }
 
@@ -103,14 +110,16 @@ impl Gate {
             Ok(subjects) => subjects,
             Err(text) => return Ok(Err(Ended::invalid(text))),
         };
-        match self.judge(tool.spec(), &call.arguments, &subjects) {
-            Verdict::Allow => Ok(Ok(tool)),
+        let verdict = self.judge(tool.spec(), &call.arguments, &subjects);
+        let judged = |tool, subjects: Vec<Subject>| Judged { tool, subjects: subjects.into() };
+        match verdict {
+            Verdict::Allow => Ok(Ok(judged(tool, subjects))),
             Verdict::Deny { reasons } => Ok(Err(Ended::denied(reasons.join(" ")))),
             // The user asked for the call; only a rule that forbids it outweighs that.
-            Verdict::Ask { .. } if effect.by_user => Ok(Ok(tool)),
+            Verdict::Ask { .. } if effect.by_user => Ok(Ok(judged(tool, subjects))),
             Verdict::Ask { reasons, always } => {
                 let approval = approval(effect, call, tool.as_ref(), &subjects, reasons, always);
-                Ok(self.ask(effect, call, approval).await?.map(|()| tool))
+                Ok(self.ask(effect, call, approval).await?.map(|()| judged(tool, subjects)))
             }
         }
     }
@@ -176,13 +185,14 @@ impl Gate {
         &self,
         effect: &mut ToolEffect<'_>,
         call: &ToolCallItem,
-        tool: &dyn Tool,
+        judged: &Judged,
         timeout: Option<(At, Duration)>,
     ) -> Ended {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
-        let cx = EffectContext { key: effect.key.clone(), cancel: stop.clone(), progress };
-        let run = tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
+        let (key, subjects) = (effect.key.clone(), Arc::clone(&judged.subjects));
+        let cx = EffectContext { key, subjects, cancel: stop.clone(), progress };
+        let run = judged.tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
         let limits = Limits { cancel: &effect.cancel, timeout };
         let ran = followed(self.supervise(run, &stop, &limits), arriving, effect.follow).await;
         match ran {

@@ -22,6 +22,7 @@ fn shell() -> Shell {
     let (progress, heard) = mpsc::channel(64);
     let cx = EffectContext {
         key: loon_api::EffectKey::call(1, 0, 0),
+        subjects: Arc::new([]),
         cancel: CancellationToken::new(),
         progress,
     };

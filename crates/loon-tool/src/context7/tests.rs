@@ -21,7 +21,12 @@ const KEY: &str = "ctx7sk-hush";
 
 fn context(cancel: &CancellationToken) -> EffectContext {
     let (progress, _told) = mpsc::channel(8);
-    EffectContext { key: EffectKey::call(1, 0, 0), cancel: cancel.clone(), progress }
+    EffectContext {
+        subjects: Arc::default(),
+        key: EffectKey::call(1, 0, 0),
+        cancel: cancel.clone(),
+        progress,
+    }
 }
 
 async fn run<T: NativeTool>(tool: &T, arguments: Value) -> ToolOutput {

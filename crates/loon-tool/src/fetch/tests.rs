@@ -19,7 +19,12 @@ fn fetch() -> Fetch {
 
 fn context(cancel: &CancellationToken) -> EffectContext {
     let (progress, _told) = mpsc::channel(8);
-    EffectContext { key: EffectKey::call(1, 0, 0), cancel: cancel.clone(), progress }
+    EffectContext {
+        subjects: Arc::default(),
+        key: EffectKey::call(1, 0, 0),
+        cancel: cancel.clone(),
+        progress,
+    }
 }
 
 async fn run(tool: &Fetch, arguments: Value) -> ToolOutput {

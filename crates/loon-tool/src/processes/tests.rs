@@ -47,7 +47,8 @@ impl Desk {
     async fn call<T: NativeTool>(&self, tool: &T, arguments: Value) -> ToolOutput {
         let (progress, _told) = mpsc::channel(8);
         let key = EffectKey::call(1, 0, 0);
-        let cx = EffectContext { key, cancel: self.cancel.clone(), progress };
+        let cx =
+            EffectContext { subjects: Arc::default(), key, cancel: self.cancel.clone(), progress };
         tool.run(serde_json::from_value(arguments).unwrap(), &cx).await
     }
 

@@ -116,7 +116,12 @@ fn a_run_can_be_cancelled_and_is_told_live() {
     let fixture = scripted("echo begun; sleep 1000");
     let (progress, mut heard) = mpsc::channel(8);
     let cancel = CancellationToken::new();
-    let cx = EffectContext { key: EffectKey::call(1, 0, 0), cancel: cancel.clone(), progress };
+    let cx = EffectContext {
+        subjects: Arc::default(),
+        key: EffectKey::call(1, 0, 0),
+        cancel: cancel.clone(),
+        progress,
+    };
     let tool = tool(&fixture);
     let output =
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -19,6 +20,20 @@ impl ContentHash {
     /// The hash of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// The hash of all that can be read.
+    pub(crate) fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+        let mut hasher = Sha256::new();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => return Ok(Self(hasher.finalize().into())),
+                Ok(read) => hasher.update(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -93,6 +108,22 @@ impl Ledger {
             && let Some((_, size)) = self.kept.remove(place)
         {
             self.bytes -= size;
+        }
+    }
+
+    pub(super) fn moved(&mut self, from: &Path, to: &Path) {
+        let there = |path: &Path| Some(to.join(path.strip_prefix(from).ok()?));
+        let paths: Vec<PathBuf> =
+            self.seen.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        for path in paths {
+            if let (Some(place), Some(seen)) = (there(&path), self.seen.remove(&path)) {
+                self.seen.insert(place, seen);
+            }
+        }
+        for (path, _) in &mut self.kept {
+            if let Some(place) = there(path) {
+                *path = place;
+            }
         }
     }
 

@@ -5,31 +5,35 @@
 //! of them fails, those before it are undone from the bytes the plan was made on.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use nix::fcntl::OFlag;
+use nix::sys::stat::{FileStat, SFlag};
 use nix::unistd::{AccessFlags, Gid, Uid, access, fchown};
-use tempfile::NamedTempFile;
-use tokio_util::sync::CancellationToken;
 
+use super::anchor::{Anchor, kind};
+use super::call::Call;
 use super::error::WriteError;
 use super::plan::{Described, Planned, changed_since};
 use crate::workspace::ContentHash;
 use crate::{Workspace, open, snapshot};
 
 /// Puts all planned changes in place, or none. Pre-images are kept first; the model counts as
-/// having seen what it wrote.
+/// having seen what it wrote, and the session's log knows the changes.
 pub fn commit(
     workspace: &Workspace,
     planned: &[Planned],
-    cancel: &CancellationToken,
+    call: &Call,
 ) -> Result<Vec<Described>, WriteError> {
     let _guard = workspace.committing();
     let steps: Vec<Step<'_>> = planned.iter().flat_map(Step::of).collect();
     reject_twice(workspace, &steps)?;
     for step in &steps {
+        call.may_write(workspace, step.path)?;
         step.check(workspace)?;
     }
     for base in steps.iter().filter_map(|step| step.base) {
@@ -40,7 +44,7 @@ pub fn commit(
     }
     let linked = other_links(&steps);
     let mut transaction = Transaction::begin(workspace);
-    let outcome = transaction.stage(&steps).and_then(|staged| transaction.apply(staged, cancel));
+    let outcome = transaction.stage(&steps).and_then(|staged| transaction.apply(staged, call));
     if let Err(error) = outcome {
         return Err(transaction.roll_back(error));
     }
@@ -54,6 +58,12 @@ pub fn commit(
                 format!("The file had {others} other hard links; they keep the former content.");
         }
     }
+    transaction.complete(&mut described);
+    let mut log = workspace.log();
+    for described in &described {
+        log.add(call.key.clone(), described.change.clone());
+    }
+    drop(log);
     for step in &steps {
         match step.content {
             Some(content) => drop(workspace.note_read(step.path, content)),
@@ -100,27 +110,101 @@ impl<'a> Step<'a> {
         let now = read(workspace, self.path)?;
         if now == base { Ok(()) } else { Err(changed_since(workspace, self.path, base, now)) }
     }
+
+    /// The same of the place in the folder that was opened: whatever was put on the way to it
+    /// since, this is what will change.
+    fn check_place(&self, workspace: &Workspace, place: &Anchor) -> Result<(), WriteError> {
+        let error = |source| WriteError::from_io(source, "look at", workspace.display(self.path));
+        match (self.base, place.look().map_err(error)?.map(|stat| kind(&stat))) {
+            (None, None) => Ok(()),
+            (Some(base), Some(SFlag::S_IFREG)) => {
+                let now = place.read().map_err(error)?;
+                if now == base {
+                    Ok(())
+                } else {
+                    Err(changed_since(workspace, self.path, base, now))
+                }
+            }
+            // Something else is there now than a moment ago: its own error says what.
+            _ => self
+                .check(workspace)
+                .and(Err(WriteError::Elsewhere { path: workspace.display(self.path) })),
+        }
+    }
 }
 
 /// A step with its temporary file written.
 struct Staged<'a> {
     step: &'a Step<'a>,
-    file: Option<NamedTempFile>,
+    place: Anchor,
+    file: Option<Temporary>,
     attributes: Option<Attributes>,
+    folders: u32,
 }
 
-#[derive(Clone, Copy)]
-struct Attributes {
+/// A step that is in place.
+struct Done<'a> {
+    step: &'a Step<'a>,
+    place: Anchor,
+    attributes: Option<Attributes>,
+    folders: u32,
+}
+
+/// Mode and owner of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attributes {
     mode: u32,
-    owner: u32,
-    group: u32,
+    owner: Option<u32>,
+    group: Option<u32>,
+}
+
+impl Attributes {
+    pub(super) fn of(stat: &FileStat) -> Self {
+        let (mode, owner, group) = (stat.st_mode & 0o7777, Some(stat.st_uid), Some(stat.st_gid));
+        Self { mode, owner, group }
+    }
+
+    /// This mode, and the owner that a new file has.
+    pub(super) fn of_mode(mode: u32) -> Self {
+        Self { mode: mode & 0o7777, owner: None, group: None }
+    }
+}
+
+/// A file beside its target that removes itself unless it is put in place.
+pub(super) struct Temporary {
+    at: Anchor,
+    placed: bool,
+}
+
+impl Temporary {
+    /// Puts it in the place of another file.
+    pub(super) fn put(mut self, target: &Anchor) -> io::Result<()> {
+        self.at.replace(target)?;
+        self.placed = true;
+        Ok(())
+    }
+
+    /// Puts it where nothing is.
+    pub(super) fn put_new(mut self, target: &Anchor) -> io::Result<()> {
+        self.at.rename(target)?;
+        self.placed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.placed {
+            let _ = self.at.remove_file();
+        }
+    }
 }
 
 struct Transaction<'a> {
     workspace: &'a Workspace,
     /// Folders made for new files, outermost first.
     folders: Vec<PathBuf>,
-    done: Vec<(&'a Step<'a>, Option<Attributes>)>,
+    done: Vec<Done<'a>>,
 }
 
 impl<'a> Transaction<'a> {
@@ -135,38 +219,36 @@ impl<'a> Transaction<'a> {
                 Some(like) => Some(attributes(like).map_err(|e| self.error(e, "look at", like))?),
                 None => None,
             };
+            let known = self.folders.len();
+            let place = match step.content {
+                Some(_) => Anchor::make(step.path, &mut self.folders),
+                None => Anchor::at(step.path),
+            };
+            let place = place.map_err(|error| self.error_in_folder(error, step.path))?;
+            let folders = u32::try_from(self.folders.len() - known).unwrap_or(u32::MAX);
             let file = match step.content {
                 Some(content) => {
-                    self.make_folders(step.path)?;
-                    let file = write_beside(step.path, content, attributes);
+                    let file = write_beside(&place, content, attributes);
                     Some(file.map_err(|e| self.error_in_folder(e, step.path))?)
                 }
                 None => None,
             };
-            staged.push(Staged { step, file, attributes });
+            staged.push(Staged { step, place, file, attributes, folders });
         }
         Ok(staged)
     }
 
-    fn apply(
-        &mut self,
-        staged: Vec<Staged<'a>>,
-        cancel: &CancellationToken,
-    ) -> Result<(), WriteError> {
-        for Staged { step, file, attributes } in staged {
-            if cancel.is_cancelled() {
-                return Err(WriteError::Cancelled);
-            }
-            step.check(self.workspace)?;
+    fn apply(&mut self, staged: Vec<Staged<'a>>, call: &Call) -> Result<(), WriteError> {
+        for Staged { step, place, file, attributes, folders } in staged {
+            call.go_on()?;
+            step.check_place(self.workspace, &place)?;
             let outcome = match file {
-                None => fs::remove_file(step.path),
-                Some(file) if step.base.is_none() => {
-                    file.persist_noclobber(step.path).map(drop).map_err(|error| error.error)
-                }
-                Some(file) => file.persist(step.path).map(drop).map_err(|error| error.error),
+                None => place.remove_file(),
+                Some(file) if step.base.is_none() => file.put_new(&place),
+                Some(file) => file.put(&place),
             };
             outcome.map_err(|error| self.error(error, "write", step.path))?;
-            self.done.push((step, attributes));
+            self.done.push(Done { step, place, attributes, folders });
         }
         Ok(())
     }
@@ -174,12 +256,12 @@ impl<'a> Transaction<'a> {
     /// Undoes what was done, newest first. Gives back `cause`, or what makes it worse.
     fn roll_back(self, cause: WriteError) -> WriteError {
         let mut error = cause;
-        for (step, attributes) in self.done.into_iter().rev() {
+        for Done { step, place, attributes, .. } in self.done.into_iter().rev() {
             let restored = match step.base {
-                None => fs::remove_file(step.path),
-                Some(base) => write_beside(step.path, base, attributes)
-                    .and_then(|file| file.persist(step.path).map_err(|error| error.error))
-                    .map(drop),
+                None => place.remove_file(),
+                Some(base) => {
+                    write_beside(&place, base, attributes).and_then(|file| file.put(&place))
+                }
             };
             if let Err(source) = restored {
                 error = WriteError::NotRestored {
@@ -195,7 +277,7 @@ impl<'a> Transaction<'a> {
         }
         for folder in self.folders.iter().rev() {
             // Someone else may have put a file there meanwhile; then it stays.
-            let _ = fs::remove_dir(folder);
+            let _ = Anchor::at(folder).and_then(|folder| folder.remove_folder());
         }
         error
     }
@@ -203,34 +285,31 @@ impl<'a> Transaction<'a> {
     /// Makes the names durable. The content is safe already; a file system that cannot do this is
     /// no reason to undo a finished change.
     fn sync_folders(&self) {
-        let mut folders: BTreeSet<&Path> = self.folders.iter().filter_map(|f| f.parent()).collect();
-        folders.extend(self.done.iter().filter_map(|(step, _)| step.path.parent()));
-        for folder in folders {
-            if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-                tracing::warn!(folder = %folder.display(), %error, "folder was not synced");
-            }
+        let mut folders = BTreeSet::new();
+        let done = self.done.iter().filter(|done| folders.insert(done.step.path.parent()));
+        let synced = done.map(|done| done.place.sync_folder());
+        let made = self.folders.iter().map(|folder| Anchor::at(folder)?.sync_folder());
+        for error in synced.chain(made).filter_map(Result::err) {
+            tracing::warn!(%error, "a folder was not synced");
         }
     }
 
-    fn make_folders(&mut self, path: &Path) -> Result<(), WriteError> {
-        let mut missing = Vec::new();
-        let mut folder = path.parent();
-        while let Some(parent) = folder {
-            match fs::metadata(parent) {
-                Ok(metadata) if metadata.is_dir() => break,
-                Ok(_) => {
-                    return Err(WriteError::NotAFolder { path: self.workspace.display(path) });
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(parent),
-                Err(error) => return Err(self.error_in_folder(error, path)),
+    /// What undo needs to know beyond what the plan told.
+    fn complete(&self, described: &mut [Described]) {
+        for Done { step, place, attributes, folders } in &self.done {
+            let (path, exact) = self.workspace.recorded(step.path);
+            let Some(Described { change, .. }) =
+                described.iter_mut().find(|described| described.change.path == path)
+            else {
+                continue;
+            };
+            change.exact = exact;
+            change.folders = *folders;
+            if step.base.is_none() || step.content.is_none() {
+                let new = || Some(Attributes::of(&place.look().ok()??));
+                change.mode = attributes.or_else(new).map(|attributes| attributes.mode);
             }
-            folder = parent.parent();
         }
-        for folder in missing.into_iter().rev() {
-            fs::create_dir(folder).map_err(|error| self.error_in_folder(error, path))?;
-            self.folders.push(folder.to_owned());
-        }
-        Ok(())
     }
 
     fn error(&self, source: io::Error, doing: &'static str, path: &Path) -> WriteError {
@@ -323,43 +402,47 @@ pub(super) fn read(workspace: &Workspace, path: &Path) -> Result<Vec<u8>, WriteE
 }
 
 fn attributes(path: &Path) -> io::Result<Attributes> {
-    let metadata = fs::metadata(path)?;
-    Ok(Attributes {
-        mode: metadata.permissions().mode() & 0o7777,
-        owner: metadata.uid(),
-        group: metadata.gid(),
-    })
+    let stat = Anchor::at(path)?.look()?;
+    Ok(Attributes::of(&stat.ok_or(io::ErrorKind::NotFound)?))
 }
 
-/// A temporary file with this content in the folder of `path`, on disk. It removes itself unless it
-/// is put in place.
-fn write_beside(
-    path: &Path,
+/// A temporary file with this content in the folder of `place`, on disk.
+pub(super) fn write_beside(
+    place: &Anchor,
     content: &[u8],
     attributes: Option<Attributes>,
-) -> io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
+) -> io::Result<Temporary> {
     let mode = if attributes.is_some() { 0o600 } else { 0o666 };
-    let mut file = tempfile::Builder::new()
-        .prefix(".loon-")
-        .suffix(".tmp")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)?;
+    let (at, mut file) = new_beside(place, mode)?;
+    let temporary = Temporary { at, placed: false };
     file.write_all(content)?;
     if let Some(attributes) = attributes {
-        let own = file.as_file().metadata()?;
-        if (own.uid(), own.gid()) != (attributes.owner, attributes.group) {
-            // Only the superuser may give files away; others keep what they can.
-            let owner = Some(Uid::from_raw(attributes.owner));
-            let group = Some(Gid::from_raw(attributes.group));
-            if fchown(file.as_file(), owner, group).is_err() {
-                let _ = fchown(file.as_file(), None, group);
-            }
+        let own = file.metadata()?;
+        let owner = attributes.owner.filter(|owner| *owner != own.uid()).map(Uid::from_raw);
+        let group = attributes.group.filter(|group| *group != own.gid()).map(Gid::from_raw);
+        // Only the superuser may give files away; others keep what they can.
+        if (owner.is_some() || group.is_some()) && fchown(&file, owner, group).is_err() {
+            let _ = fchown(&file, None, group);
         }
-        file.as_file().set_permissions(Permissions::from_mode(attributes.mode))?;
+        file.set_permissions(Permissions::from_mode(attributes.mode))?;
     }
-    file.as_file().sync_all()?;
-    Ok(file)
+    file.sync_all()?;
+    Ok(temporary)
+}
+
+/// A new file in the folder of `place`, under a name that nobody else uses.
+fn new_beside(place: &Anchor, mode: u32) -> io::Result<(Anchor, fs::File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let process = std::process::id();
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let at = place.beside(format!(".loon-{process}-{number}.tmp"))?;
+        match at.open_new(OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL, mode) {
+            Ok(file) => return Ok((at, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -103,6 +103,41 @@ pub enum WriteError {
         /// What does not fit.
         source: SpliceError,
     },
+    /// The path leads elsewhere than when it was decided on.
+    #[error(
+        "{path} leads to another place than when the call was decided on: something on its way \
+         became a link or was moved meanwhile. Look at it and repeat the call."
+    )]
+    Elsewhere {
+        /// The place, as shown.
+        path: String,
+    },
+    /// Copied to another file system, but not removed here.
+    #[error(
+        "{path} was copied to another file system, but could not be removed whole: {source}. The \
+         copy is at {copy}."
+    )]
+    HalfMoved {
+        /// The place, as shown.
+        path: String,
+        /// Where the whole copy is.
+        copy: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// More than is copied.
+    #[error(
+        "{path} holds more than {entries} entries or {limit} and would have to be copied; that is \
+         not done."
+    )]
+    TooMuch {
+        /// The place, as shown.
+        path: String,
+        /// Most entries.
+        entries: u64,
+        /// Most bytes, with their unit.
+        limit: String,
+    },
     /// Stopped before everything was in place.
     #[error("The call was stopped.")]
     Cancelled,
@@ -136,6 +171,9 @@ pub enum WriteError {
 impl WriteError {
     /// The error that this answer of the operating system stands for.
     pub(super) fn from_io(source: io::Error, doing: &'static str, path: String) -> Self {
+        if source.raw_os_error() == Some(nix::libc::ELOOP) {
+            return Self::Elsewhere { path };
+        }
         match source.kind() {
             io::ErrorKind::NotFound => Self::Missing { path },
             io::ErrorKind::AlreadyExists => Self::Exists { path },

@@ -129,7 +129,7 @@ fn describe(
             added: diff.added,
             removed: diff.removed,
             diff: diff.unified(old_path, new_path),
-            undoes: None,
+            ..FileChange::default()
         },
         excerpt: if both { diff.excerpt(&new) } else { String::new() },
         note: String::new(),

@@ -1,10 +1,10 @@
 //! Tests of putting several changes in place together.
 
 use super::*;
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, call_anywhere};
 
 fn commit_all(fixture: &Fixture, planned: &[Planned]) -> Result<Vec<Described>, WriteError> {
-    commit(&fixture.workspace, planned, &CancellationToken::new())
+    commit(&fixture.workspace, planned, &call_anywhere())
 }
 
 fn modify(fixture: &Fixture, name: &str, content: &str) -> Planned {
@@ -58,7 +58,7 @@ fn a_failure_half_way_puts_everything_back() {
     let staged = transaction.stage(&steps).unwrap();
     // Someone makes the last file while the others are being put in place.
     fixture.put("last", "theirs\n");
-    let error = transaction.apply(staged, &CancellationToken::new()).unwrap_err();
+    let error = transaction.apply(staged, &call_anywhere()).unwrap_err();
     assert_eq!(transaction.done.len(), 3);
     let error = transaction.roll_back(error);
 

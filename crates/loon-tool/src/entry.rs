@@ -1,0 +1,113 @@
+//! Entries that are moved, copied and removed as a whole: what they are, and which must stay.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use loon_api::{EntryKind, FileChange};
+
+use crate::nearby;
+use crate::open;
+use crate::text::{count, size};
+use crate::workspace::{ContentHash, Workspace};
+use crate::write_path::tree;
+
+/// An entry as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: EntryKind,
+    /// Permission bits.
+    pub(crate) mode: u32,
+    /// Of the bytes of a file and of the target of a link; of a folder it is that of nothing.
+    pub(crate) hash: ContentHash,
+}
+
+impl Entry {
+    /// What is at this path, links not followed. The error is for the model.
+    pub(crate) fn at(workspace: &Workspace, path: &Path) -> Result<Self, String> {
+        let shown = workspace.display(path);
+        let problem = |error: std::io::Error| format!("{shown} cannot be read: {error}.");
+        let metadata = match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(nearby::missing(workspace, path));
+            }
+            metadata => metadata.map_err(problem)?,
+        };
+        let (kind, hash) = if metadata.is_dir() {
+            (EntryKind::Folder, ContentHash::of(b""))
+        } else if metadata.is_symlink() {
+            let target = path.read_link().map_err(problem)?;
+            (EntryKind::Link, ContentHash::of(target.as_os_str().as_bytes()))
+        } else if metadata.is_file() {
+            let file = open::for_reading(path).map_err(problem)?;
+            (EntryKind::File, ContentHash::of_reader(file).map_err(problem)?)
+        } else {
+            return Err(format!("{shown} is a device, pipe or socket; it stays as it is."));
+        };
+        Ok(Self { kind, mode: metadata.mode() & 0o7777, hash })
+    }
+
+    /// A change of this entry, told under `path`.
+    pub(crate) fn change(&self, workspace: &Workspace, path: &Path) -> FileChange {
+        let (path, exact) = workspace.recorded(path);
+        FileChange { path, exact, kind: self.kind, mode: Some(self.mode), ..FileChange::default() }
+    }
+}
+
+/// `a file`, `a folder with 3 entries, 12 bytes`, ...
+pub(crate) fn what(kind: EntryKind, path: &Path) -> String {
+    match kind {
+        EntryKind::File => {
+            let bytes = path.symlink_metadata().map_or(0, |metadata| metadata.len());
+            format!("a file, {}", size(bytes))
+        }
+        EntryKind::Link => "a link".to_owned(),
+        EntryKind::Folder => {
+            let held = tree::size(path);
+            let entries = count(held.entries as usize, "entry");
+            format!("a folder with {entries}, {}", size(held.bytes))
+        }
+    }
+}
+
+/// An error for what must not leave its place.
+pub(crate) fn may_go(workspace: &Workspace, path: &Path) -> Result<(), String> {
+    let shown = workspace.display(path);
+    if workspace.root().starts_with(path) {
+        return Err(format!(
+            "{shown} is the workspace root or holds it; it can neither be deleted nor moved."
+        ));
+    }
+    if path.file_name() == Some(OsStr::new(".git")) && path.parent() == Some(workspace.root()) {
+        return Err(format!(
+            "{shown} is the repository of the workspace with its history; it can neither be \
+             deleted nor moved."
+        ));
+    }
+    Ok(())
+}
+
+/// An error unless nothing is at the target.
+pub(crate) fn vacant(workspace: &Workspace, to: &Path) -> Result<(), String> {
+    let shown = workspace.display(to);
+    match to.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => Err(format!(
+            "{shown} is a folder that exists already. Give the whole new path, with its last name."
+        )),
+        Ok(_) => Err(format!("{shown} exists already and is not overwritten.")),
+        Err(_) => Ok(()),
+    }
+}
+
+/// An error if a folder would go into itself.
+pub(crate) fn outside_itself(workspace: &Workspace, from: &Path, to: &Path) -> Result<(), String> {
+    if from == to {
+        return Err(format!("{} is both source and target.", workspace.display(from)));
+    }
+    if to.starts_with(from) {
+        let (from, to) = (workspace.display(from), workspace.display(to));
+        return Err(format!("{to} lies in {from}; a folder cannot go into itself."));
+    }
+    Ok(())
+}
