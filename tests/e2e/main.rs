@@ -15,5 +15,6 @@ mod permission;
 mod provider;
 mod record;
 mod scripts;
+mod tools;
 mod tui;
 mod wires;

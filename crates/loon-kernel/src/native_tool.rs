@@ -173,6 +173,10 @@ fn slim(schema: &mut Value) {
     }
     if let Some(items) = map.get_mut("items") {
         slim(items);
+        // What the list is for stands beside it.
+        if let Value::Object(item) = items {
+            item.remove("description");
+        }
     }
 }
 

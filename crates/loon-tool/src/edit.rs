@@ -30,19 +30,16 @@ pub(crate) struct Edit {
 /// Arguments of `edit`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct EditArgs {
-    /// File to edit.
     #[serde(alias = "file_path")]
     path: String,
-    /// Text to replace, exactly as in the file, without line numbers; it must be there once.
+    /// The file's own text, without line numbers.
     #[serde(default, alias = "old_string")]
     old: Option<String>,
-    /// Text to put in its place, taken literally.
     #[serde(default, alias = "new_string")]
     new: Option<String>,
-    /// Replace every occurrence.
     #[serde(default)]
     replace_all: bool,
-    /// Several replacements instead of one, made in order, all or none.
+    /// Several instead of one: in order, all or none.
     #[serde(default)]
     edits: Vec<Replacement>,
 }
@@ -50,13 +47,10 @@ pub(crate) struct EditArgs {
 /// One replacement.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Replacement {
-    /// Text to replace.
     #[serde(alias = "old_string")]
     old: String,
-    /// Text to put in its place.
     #[serde(alias = "new_string")]
     new: String,
-    /// Replace every occurrence.
     #[serde(default)]
     replace_all: bool,
 }
@@ -252,9 +246,8 @@ impl NativeTool for Edit {
     type Args = EditArgs;
 
     const NAME: &'static str = "edit";
-    const DESCRIPTION: &'static str = "Replaces text in a file that was read before. `old` must \
-        be the file's own text and occur once, else set replace_all. Everything outside of it, \
-        line endings included, stays as it is.";
+    const DESCRIPTION: &'static str =
+        "Replace text in a file that was read. `old` must occur once, else set replace_all.";
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &EditArgs) -> String {

@@ -36,9 +36,8 @@ impl Glob {
 /// Arguments of `glob`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// As `src/**/*.rs`; without a slash it is looked for at any depth.
+    /// As src/**/*.rs; without a slash at any depth.
     pattern: String,
-    /// Folder to look in, default the workspace root.
     path: Option<String>,
 }
 

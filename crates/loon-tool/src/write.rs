@@ -25,10 +25,8 @@ pub(crate) struct Write {
 /// Arguments of `write`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteArgs {
-    /// File to make or replace; missing folders are made.
     #[serde(alias = "file_path")]
     path: String,
-    /// The whole content.
     content: String,
 }
 
@@ -110,8 +108,8 @@ impl NativeTool for Write {
     type Args = WriteArgs;
 
     const NAME: &'static str = "write";
-    const DESCRIPTION: &'static str = "Makes a new file, or replaces a whole file that was read \
-        before. To change a part of a file, use edit.";
+    const DESCRIPTION: &'static str = 
+        "Make a file, or replace a whole one that was read. To change a part, use edit.";
     const CLASS: ToolClass = ToolClass::Writes;
 
     fn title(&self, args: &WriteArgs) -> String {

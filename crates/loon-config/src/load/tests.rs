@@ -414,8 +414,10 @@ fn context7_has_a_key_a_place_and_a_time() {
     let shown = format!("{loaded:?} {:?}", loaded.entries());
     assert!(!shown.contains("hush") && !shown.contains("loud"), "{shown}");
     assert!(loaded.warnings[0].to_string().starts_with("project.toml:2:1: context7.api_key"));
-    let wrong = error("[context7]\nbase_url = \"context7.com\"\n");
-    assert!(wrong.contains("context7.base_url: must begin with http"), "{wrong}");
+    let wrong = user("[context7]\nbase_url = \"context7.com\"\n").unwrap();
+    let told = wrong.problems[0].to_string();
+    assert!(told.contains("context7.base_url: must begin with http"), "{told}");
+    assert_eq!(wrong.settings.context7.base_url, "https://context7.com");
 }
 
 #[test]
