@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::effect_of;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
+use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, system_text};
 use crate::repeat::{Repeat, RepeatGuard};
 use crate::runtime::RuntimeError;
@@ -442,10 +443,13 @@ impl Session {
         let options = &self.deps.options;
         let plan_mode = self.authority.mode() == loon_api::Mode::Plan;
         let branch = self.branch.as_deref();
+        let tools = self.offered_tools();
+        let with_skills = tools.iter().any(|tool| tool.name == LoadSkill::NAME);
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,
             date: &self.deps.clock.now().to_string()[..10],
+            skills: if with_skills { self.skills.catalog() } else { "" },
             guidance: &read_root_guidance(&options.cwd),
             plan_mode,
         });
@@ -460,7 +464,7 @@ impl Session {
         ModelRequest {
             system,
             messages,
-            tools: self.offered_tools(),
+            tools,
             max_output_tokens: None,
             effort: None,
             output_schema: self.schema.as_ref().map(|schema| schema.schema().clone()),

@@ -183,6 +183,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),
+            definitions: Vec::new(),
         },
     };
     Bench { model, runs, deps, _dir: dir }
@@ -581,7 +582,7 @@ async fn plan_mode_neither_offers_nor_runs_what_changes_something() {
     let mut bench = bench([calls(vec![call("change", 1)]), say("a plan")]);
     bench.deps.options.mode.value = Mode::Plan;
     let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
-    assert_eq!(offered(&bench, 0), ["look", "tool_search"]);
+    assert_eq!(offered(&bench, 0), ["look", "load_skill", "tool_search"]);
     assert!(bench.runs.lock().unwrap().is_empty());
     assert_eq!(statuses(&events), [("1.0.c0".into(), ToolCallStatus::Denied)]);
 }
