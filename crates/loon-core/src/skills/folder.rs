@@ -47,15 +47,14 @@ impl Place {
     /// Adds the skills of the folder.
     pub(super) fn read_into(&self, found: &mut Skills) {
         let Ok(entries) = self.folder.read_dir() else { return };
-        let mut candidates: Vec<Candidate> = entries
-            .take(MAX_ENTRIES)
-            .flatten()
-            .filter_map(|entry| candidate(&entry.path()))
-            .collect();
+        let entries: Vec<PathBuf> =
+            entries.take(MAX_ENTRIES + 1).flatten().map(|entry| entry.path()).collect();
+        let mut candidates: Vec<Candidate> =
+            entries.iter().take(MAX_ENTRIES).filter_map(|entry| candidate(entry)).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
-        if candidates.len() > MAX_SKILLS {
+        if candidates.len() > MAX_SKILLS || entries.len() > MAX_ENTRIES {
             candidates.truncate(MAX_SKILLS);
-            let reason = "it holds more than 200 skills; the others are left out";
+            let reason = "it holds more than 200 skills or 2000 entries; the others are left out";
             found.passed_over.push(self.passed_over("", &self.folder, reason));
         }
         // Links last: one to a file that is a skill already adds nothing. A folder outweighs a
