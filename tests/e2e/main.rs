@@ -15,6 +15,7 @@ mod permission;
 mod provider;
 mod record;
 mod scripts;
+mod skills;
 mod tools;
 mod tui;
 mod wires;

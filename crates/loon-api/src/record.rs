@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Notes kept; older ones stay in the journal only.
 pub const MAX_NOTES: usize = 200;
 
+/// Skills active at the same time; one more takes the place of the oldest.
+pub const MAX_SKILLS: usize = 8;
+
 /// How far a step or a task has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -112,6 +115,11 @@ pub enum RecordChange {
         /// Their names.
         names: Vec<String>,
     },
+    /// A skill becomes active.
+    SkillLoaded {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// The working record of an execution.
@@ -132,6 +140,9 @@ pub struct WorkingRecord {
     /// Tools offered since a search found them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loaded_tools: Vec<String>,
+    /// Names of the active skills, the one loaded last at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// The highest task id ever given.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub last_task: u32,
@@ -169,6 +180,13 @@ impl WorkingRecord {
                 let new = names.iter().filter(|name| !self.loaded_tools.contains(name));
                 let new: Vec<String> = new.cloned().collect();
                 self.loaded_tools.extend(new);
+            }
+            RecordChange::SkillLoaded { name } => {
+                self.skills.retain(|skill| skill != name);
+                self.skills.push(name.clone());
+                if self.skills.len() > MAX_SKILLS {
+                    self.skills.remove(0);
+                }
             }
         }
     }
@@ -243,5 +261,14 @@ mod tests {
             record.apply(&RecordChange::ToolsLoaded { names });
         }
         assert_eq!(record.loaded_tools, ["a", "b"]);
+    }
+
+    #[test]
+    fn the_skills_loaded_last_are_active() {
+        let mut record = WorkingRecord::default();
+        for name in ["a", "b", "a", "c", "d", "e", "f", "g", "h", "i"] {
+            record.apply(&RecordChange::SkillLoaded { name: name.to_owned() });
+        }
+        assert_eq!(record.skills, ["a", "c", "d", "e", "f", "g", "h", "i"]);
     }
 }

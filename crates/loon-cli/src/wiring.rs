@@ -197,6 +197,12 @@ impl Setup {
             .protecting(self.paths.trust_file())
     }
 
+    /// Where skills and agent profiles lie, weakest first: the user's own, then the folder's.
+    fn definitions(&self) -> Vec<PathBuf> {
+        let own = [".claude", ".agents", ".loon"].map(|name| self.root.join(name));
+        std::iter::once(self.paths.data.clone()).chain(own).collect()
+    }
+
     /// Everything the runtime is wired from, and what keeps it up to date.
     pub(crate) fn dependencies(&self, run: RunOptions) -> (Dependencies, Follower) {
         let settings = &self.loaded.settings;
@@ -240,6 +246,7 @@ impl Setup {
                 unattended: run.unattended,
                 answer_schema: run.answer_schema,
                 remarks,
+                definitions: self.definitions(),
             },
             updates,
         };

@@ -172,4 +172,6 @@ pub struct SessionOptions {
     pub answer_schema: Option<Value>,
     /// What a person should know before the work begins, told as notices.
     pub remarks: Vec<String>,
+    /// Folders that hold definitions (skills, agent profiles), weakest first.
+    pub definitions: Vec<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! The small head of a definition file (agent, skill, rule): scalars and inline lists between two
 //! lines of dashes. It is no YAML, and nothing in it is ever executed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Longest definition file read, in bytes.
@@ -9,7 +10,7 @@ pub(crate) const LIMIT: u64 = 256 * 1024;
 /// A definition file, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Definition<'a> {
-    fields: BTreeMap<&'a str, &'a str>,
+    fields: BTreeMap<&'a str, Cow<'a, str>>,
     /// What follows the head.
     pub(crate) body: &'a str,
 }
@@ -21,13 +22,12 @@ impl<'a> Definition<'a> {
         let Some((head, body)) = split(text) else {
             return Self { fields: BTreeMap::new(), body: text.trim() };
         };
-        let fields = head.lines().filter_map(field).collect();
-        Self { fields, body: body.trim() }
+        Self { fields: fields(head), body: body.trim() }
     }
 
     /// A scalar.
-    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
-        self.fields.get(name).copied().filter(|value| !value.is_empty())
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(Cow::as_ref).filter(|value| !value.is_empty())
     }
 
     /// A list: `[a, b]` or `a, b`.
@@ -53,6 +53,29 @@ fn split(text: &str) -> Option<(&str, &str)> {
         at += line.len();
     }
     None
+}
+
+/// The fields of a head. A value of `>` or `|` stands for the indented lines that follow.
+fn fields(head: &str) -> BTreeMap<&str, Cow<'_, str>> {
+    let mut found = BTreeMap::new();
+    let mut lines = head.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some((name, value)) = field(line) else { continue };
+        let mut value = Cow::Borrowed(value);
+        if matches!(&*value, ">" | ">-" | ">+" | "|" | "|-" | "|+") {
+            let mut words = Vec::new();
+            while let Some(more) = lines.next_if(|line| is_indented(line)) {
+                words.extend(more.split_whitespace());
+            }
+            value = Cow::Owned(words.join(" "));
+        }
+        found.insert(name, value);
+    }
+    found
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t']) || line.trim().is_empty()
 }
 
 fn field(line: &str) -> Option<(&str, &str)> {
@@ -81,6 +104,15 @@ mod tests {
         assert_eq!(found.list("tools"), Some(vec!["read".to_owned(), "grep".to_owned()]));
         assert_eq!((found.text("nested"), found.list("none")), (None, None));
         assert_eq!(found.body, "Look closely.\n---\nat it");
+    }
+
+    #[test]
+    fn a_folded_value_is_one_line() {
+        let text = "--- \r\ndescription: >-\r\n  two\r\n\r\n  lines: of it\r\nname: x\r\nnote: |\r\n---\r\nbody";
+        let found = Definition::parse(text);
+        assert_eq!(found.text("description"), Some("two lines: of it"));
+        assert_eq!((found.text("name"), found.text("note")), (Some("x"), None));
+        assert_eq!(found.body, "body");
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) branch: Option<&'a str>,
     /// Date in UTC, `2026-11-30`. Only the day: a finer time would spoil every prompt cache.
     pub(crate) date: &'a str,
+    /// The catalog of skills; empty if none can be loaded.
+    pub(crate) skills: &'a str,
     /// Guidance files in force, as `(path, text)`.
     pub(crate) guidance: &'a [(String, String)],
     /// The tools of the working record are offered.
@@ -50,6 +52,9 @@ pub(crate) fn system_text(parts: &PromptParts<'_>) -> String {
     if parts.keeps_record {
         let _ = write!(text, "\n\n{RECORD}");
     }
+    if !parts.skills.is_empty() {
+        let _ = write!(text, "\n\n{}", parts.skills);
+    }
     let _ = write!(text, "\n\nFolder: {}", parts.cwd);
     if let Some(branch) = parts.branch {
         let _ = write!(text, " (branch {branch} when this turn began)");
@@ -69,22 +74,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guidance_and_plan_mode_are_in_the_text_only_when_in_force() {
+    fn guidance_skills_and_plan_mode_are_in_the_text_only_when_in_force() {
         let guidance = [("AGENTS.md".to_owned(), "Use tabs.\n".to_owned())];
         let mut parts = PromptParts {
             cwd: "/p",
             branch: Some("main"),
             date: "2026-11-30",
+            skills: "Skills: rust",
             guidance: &guidance,
             keeps_record: false,
             plan_mode: true,
         };
         let text = system_text(&parts);
         assert!(text.contains("The project's AGENTS.md says:\nUse tabs.\n\nPlan mode is on"));
+        assert!(text.contains("path:line.\n\nSkills: rust\n\nFolder: /p (branch main"));
         parts.plan_mode = false;
         parts.guidance = &[];
+        parts.skills = "";
         let text = system_text(&parts);
         assert!(!text.contains("Plan mode is on") && !text.contains("Use tabs"));
+        assert!(text.contains("path:line.\n\nFolder: /p"));
     }
 
     #[test]
@@ -93,6 +102,7 @@ mod tests {
             cwd: "/p",
             branch: None,
             date: "2026-11-30",
+            skills: "",
             guidance: &[],
             keeps_record: false,
             plan_mode: false,

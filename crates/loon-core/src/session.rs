@@ -16,7 +16,7 @@ use loon_api::{
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
-    RetryPolicy, Terms, Tool,
+    RetryPolicy, Terms, Tool, native_tool,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -25,8 +25,10 @@ use crate::authority::PermissionAuthority;
 use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
 use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
+use crate::load_skill::LoadSkill;
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
+use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
 use crate::turn::{RunningTurn, TurnEnd};
 
@@ -81,6 +83,7 @@ pub(crate) struct Session {
     pub(crate) tools: Arc<[Arc<dyn Tool>]>,
     pub(crate) exposure: Exposure,
     pub(crate) conversation: Conversation,
+    pub(crate) skills: SessionSkills,
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) branch: Option<String>,
@@ -123,7 +126,9 @@ impl Session {
             past: conversation.past(),
             record: watched,
         };
-        let tools = (deps.tools)(&session)?;
+        let mut tools = (deps.tools)(&session)?;
+        let shelf = SkillShelf::new(&options.cwd, &options.definitions);
+        tools.push(native_tool(LoadSkill::new(shelf.clone())));
         let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
         let tools = exposure.with_search(tools);
@@ -151,6 +156,7 @@ impl Session {
             tools,
             exposure,
             conversation,
+            skills: SessionSkills::new(shelf),
             schema,
             turn: None,
             summary: Summary::default(),
@@ -189,6 +195,9 @@ impl Session {
             if let Some(prompt) = self.next_prompt() {
                 self.branch = (self.deps.branch)();
                 self.read_all().await?;
+                if let Some(unusable) = self.skills.refresh().await {
+                    self.warn(unusable).await;
+                }
                 self.run_turn(prompt).await?;
                 continue;
             }

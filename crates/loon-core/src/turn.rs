@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::effect_of;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
+use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::{Repeat, RepeatGuard};
 use crate::runtime::RuntimeError;
@@ -443,10 +444,12 @@ impl Session {
         let plan_mode = self.authority.mode() == loon_api::Mode::Plan;
         let branch = self.branch.as_deref();
         let tools = self.offered_tools();
+        let with_skills = tools.iter().any(|tool| tool.name == LoadSkill::NAME);
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,
             date: &self.deps.clock.now().to_string()[..10],
+            skills: if with_skills { self.skills.catalog() } else { "" },
             guidance: &read_root_guidance(&options.cwd),
             keeps_record: RECORD_TOOLS
                 .iter()

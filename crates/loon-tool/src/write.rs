@@ -108,7 +108,7 @@ impl NativeTool for Write {
     type Args = WriteArgs;
 
     const NAME: &'static str = "write";
-    const DESCRIPTION: &'static str = 
+    const DESCRIPTION: &'static str =
         "Make a file, or replace a whole one that was read. To change a part, use edit.";
     const CLASS: ToolClass = ToolClass::Writes;
 

@@ -185,6 +185,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             unattended: true,
             answer_schema: None,
             remarks: Vec::new(),
+            definitions: Vec::new(),
         },
         updates: tokio::sync::watch::channel(None).1,
     };
@@ -493,6 +494,17 @@ async fn a_lean_set_is_widened_by_search_and_stays_so_after_resume() {
 }
 
 #[tokio::test]
+async fn the_catalog_of_skills_comes_with_the_tool_that_loads_them() {
+    let mut bench = bench([calls(vec![search("skill")]), say("done")]);
+    bench.deps.options.tools = loon_api::ToolSet::Lean;
+    run(&bench.deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(offered(&bench, 1), ["load_skill", "tool_search"]);
+    let requests = bench.model.requests.lock().unwrap();
+    let listed = [0, 1].map(|request| requests[request].system.contains("\nrust: Rust code"));
+    assert_eq!(listed, [false, true]);
+}
+
+#[tokio::test]
 async fn a_tool_that_is_denied_as_a_whole_is_neither_offered_nor_found_nor_run() {
     let mut bench = bench([
         calls(vec![search("change"), search(""), call("change", 1), call("invented", 2)]),
@@ -584,7 +596,7 @@ async fn plan_mode_neither_offers_nor_runs_what_changes_something() {
     let mut bench = bench([calls(vec![call("change", 1)]), say("a plan")]);
     bench.deps.options.mode.value = Mode::Plan;
     let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
-    assert_eq!(offered(&bench, 0), ["look", "tool_search"]);
+    assert_eq!(offered(&bench, 0), ["look", "load_skill", "tool_search"]);
     assert!(bench.runs.lock().unwrap().is_empty());
     assert_eq!(statuses(&events), [("1.0.c0".into(), ToolCallStatus::Denied)]);
 }

@@ -35,6 +35,7 @@ fn change_words(change: &RecordChange) -> String {
         RecordChange::Goal { goal: Some(goal) } => first_line(goal).to_owned(),
         RecordChange::Goal { goal: None } => "no goal".to_owned(),
         RecordChange::ToolsLoaded { names } => names.join(", "),
+        RecordChange::SkillLoaded { name } => name.clone(),
     }
 }
 
@@ -57,7 +58,9 @@ pub(super) fn append_changes(
                 append_entry(task.status, &words, room, page, lines);
                 lines.extend(wrap_text(&task.description, Role::Dim, room, Break::Words));
             }
-            RecordChange::TaskRemoved { .. } | RecordChange::ToolsLoaded { .. } => {
+            RecordChange::TaskRemoved { .. }
+            | RecordChange::ToolsLoaded { .. }
+            | RecordChange::SkillLoaded { .. } => {
                 let words = change_words(change);
                 lines.extend(wrap_text(&words, Role::Dim, room, Break::Words));
             }
