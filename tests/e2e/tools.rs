@@ -132,8 +132,8 @@ fn works() -> Vec<Case> {
         ("process_write", json!({"id": "p1", "input": "hello"}), "hello"),
         ("process_list", json!({}), "p1"),
         ("process_stop", json!({"id": "p1"}), "p1"),
-        ("process_start", json!({"command": "echo over"}), "p2"),
-        ("process_poll", json!({"id": "p2"}), "p2"),
+        ("process_start", json!({"command": "sleep 300"}), "p2"),
+        ("process_poll", json!({"id": "p2", "wait_secs": 1}), "p2"),
         ("tool_search", json!({"query": ""}), "no tools beyond"),
     ]
 }

@@ -98,6 +98,7 @@ mod tests {
             }],
             notes: vec!["a".into(), "b".into()],
             loaded_tools: Vec::new(),
+            skills: Vec::new(),
             last_task: 4,
         }
     }
