@@ -167,7 +167,7 @@ fn every_tool_does_its_work_in_one_session_that_verifies_and_resumes() {
     let web = web_server();
     let cases: Vec<Case> = looks(&web).into_iter().chain(works()).chain(runs()).collect();
     let one_by_one = cases.iter().map(|(tool, arguments, _)| calls([(*tool, arguments.clone())]));
-    let server = ModelServer::by_step(one_by_one.chain([text("all done")]));
+    let server = ModelServer::by_step(one_by_one.chain([text("all done"), text("still here")]));
     let settings = format!("[context7]\nbase_url = \"{web}\"\napi_key_env = \"C7\"\n");
     let home = Home::with_server_and(&server, Wire::Chat, "", &settings);
     let repo = repository();
