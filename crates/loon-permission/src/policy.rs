@@ -239,8 +239,9 @@ impl<'a> Call<'a> {
             match subject {
                 Subject::Path { access, path } => {
                     let spot = Spot::new(&self.policy.root, path, self.resolve);
-                    let used =
-                        PathUse { access: *access, spot: &spot, deep: false, by_shell: false };
+                    // A tool that changes files may take a folder with all that is in it.
+                    let deep = *access == PathAccess::Write || request.class == ToolClass::Writes;
+                    let used = PathUse { access: *access, spot: &spot, deep, by_shell: false };
                     spoken |= *access == PathAccess::Write || request.class == ToolClass::Reads;
                     parts.push(self.path_part(&used));
                 }
@@ -448,9 +449,14 @@ impl<'a> Call<'a> {
                     || path.starts_with(&real)
                     || (used.deep && (folder.starts_with(path) || real.starts_with(path)))
             });
-            listed || is_settings_file(path)
+            listed || is_settings_file(path) || (used.deep && is_settings_folder(path))
         })
     }
+}
+
+/// The folder of settings files, of this or another project.
+fn is_settings_folder(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".loon"))
 }
 
 /// A settings file of this or another project, whatever the case of its name.

@@ -827,6 +827,45 @@ fn a_whole_tool_is_decided_and_its_parts_still_named() {
 }
 
 #[test]
+fn a_folder_is_judged_with_all_that_is_in_it() {
+    let auto = |path: &str| file(&policy(&[]), "move_path", PathAccess::Write, path, Mode::Auto);
+    assert_eq!((auto("/w/p/src"), auto("/w/p/.loon"), auto("/w/p")), (Allow, Ask, Ask));
+    assert_eq!(
+        file(&policy(&[]), "delete_path", PathAccess::Write, "/home/me/.config", Mode::Bypass),
+        Ask
+    );
+    let denied = policy(&[(Deny, "*", "path=config/secrets")]);
+    let copied = |path: &str| {
+        let subjects = [Subject::Path { access: PathAccess::Read, path: PathBuf::from(path) }];
+        let request = Request {
+            tool: "copy_path",
+            class: ToolClass::Writes,
+            subjects: &subjects,
+            mode: Mode::Bypass,
+        };
+        denied.decide(&request, &resolve).effect
+    };
+    assert_eq!((copied("/w/p/config"), copied("/w/p/config/open")), (Deny, Allow));
+}
+
+#[test]
+fn strict_rules_of_the_common_tools_speak_of_every_tool() {
+    let rules = policy(&[
+        (Deny, "read", "path=secrets"),
+        (Ask, "edit", "path=docs"),
+        (Allow, "edit", "path=src"),
+    ]);
+    let read = |tool| file(&rules, tool, PathAccess::Read, "/w/p/secrets/key", Mode::Bypass);
+    assert_eq!((read("read_json"), read("grep"), read("file_compare")), (Deny, Deny, Deny));
+    let write = |path, mode| file(&rules, "json_edit", PathAccess::Write, path, mode);
+    assert_eq!(write("/w/p/docs/a", Mode::Bypass), Ask);
+    assert_eq!(write("/w/p/src/a", Mode::Default), Ask);
+    // Who does without one tool has not lost the others.
+    let one = policy(&[(Deny, "write", "")]);
+    assert_eq!(file(&one, "edit", PathAccess::Write, "/w/p/a", Mode::Bypass), Allow);
+}
+
+#[test]
 fn rules_of_the_shell_speak_of_commands_of_every_tool() {
     let started = |policy: &Policy, line: &str| {
         let subjects = [Subject::Command { line: line.to_owned(), cwd: PathBuf::from(ROOT) }];
