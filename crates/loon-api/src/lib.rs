@@ -15,6 +15,7 @@ pub mod money;
 pub mod permission;
 pub mod record;
 pub mod session;
+pub mod subagent;
 pub mod time;
 pub mod tool;
 
@@ -34,6 +35,7 @@ pub use permission::{
 };
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
 pub use session::{ExecutionKind, Outcome, SessionSummary, ToolSet, TurnStatus};
+pub use subagent::{SubagentStatus, WorktreeState};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};
 

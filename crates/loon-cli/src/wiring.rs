@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use loon_config::trust::Trust;
 use loon_config::{Loaded, files};
-use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
+use loon_core::{
+    Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions,
+};
+use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
@@ -145,6 +148,10 @@ impl Setup {
             models,
             policy: Arc::new(self.policy()),
             rules: Arc::new(LocalRules::new(self.files.clone(), self.trusted)),
+            worktrees: Worktrees::new(
+                Spawner::new(self.secret_variables()),
+                self.paths.data.join("worktrees"),
+            ),
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {
                 cwd: self.root.clone(),
@@ -157,6 +164,7 @@ impl Setup {
                     explicit: args.mode.is_some(),
                 },
                 tools: loon_api::ToolSet::Full,
+                definitions: vec![self.paths.data.clone(), self.root.join(".loon")],
                 limits: Limits {
                     max_steps: run.max_steps.unwrap_or(settings.session.max_turns),
                     tool_timeout: Duration::from_secs(settings.session.tool_timeout_secs),

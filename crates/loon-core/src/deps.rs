@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::conversation::Past;
 use crate::limits::Limits;
+use crate::subagent::Worktrees;
 
 /// The models that settings name.
 pub trait Models: Send + Sync {
@@ -66,6 +67,8 @@ pub struct Dependencies {
     pub pricing: Arc<dyn Pricing>,
     /// The branch shown and told to the model.
     pub branch: Arc<BranchReader>,
+    /// Makes the Git worktrees of children.
+    pub worktrees: Worktrees,
     /// Values that hold for every session of this process.
     pub options: SessionOptions,
 }
@@ -91,6 +94,8 @@ pub struct SessionOptions {
     pub mode: Given<Mode>,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Folders with definitions of agents and the like, the weakest first.
+    pub definitions: Vec<PathBuf>,
     /// Limits of a turn.
     pub limits: Limits,
     /// Budget of the execution.

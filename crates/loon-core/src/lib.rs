@@ -22,6 +22,7 @@ mod session;
 pub mod sessions;
 mod stream;
 mod structured;
+mod subagent;
 mod tool_search;
 mod turn;
 
@@ -29,4 +30,5 @@ pub use authority::PermissionAuthority;
 pub use conversation::Conversation;
 pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions};
 pub use limits::Limits;
+pub use subagent::Worktrees;
 pub use runtime::{Runtime, RuntimeError, SessionChoice};

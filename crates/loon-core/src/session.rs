@@ -28,6 +28,7 @@ use crate::exposure::Exposure;
 use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
 use crate::structured::AnswerSchema;
+use crate::subagent::{Children, Lineage, next_news};
 use crate::turn::{RunningTurn, TurnEnd};
 
 /// Items of the past sent when a front end opens a session; older ones come on request.
@@ -92,6 +93,8 @@ pub(crate) struct Session {
     steering: VecDeque<String>,
     prompts: VecDeque<String>,
     pub(crate) leave: Option<Leave>,
+    pub(crate) lineage: Lineage,
+    pub(crate) children: Option<Children>,
     resumed: bool,
     commands: mpsc::Receiver<Command>,
 }
@@ -99,6 +102,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(
         deps: Dependencies,
+        lineage: Lineage,
         execution: Execution,
         conversation: Conversation,
         commands: mpsc::Receiver<Command>,
@@ -120,11 +124,24 @@ impl Session {
             past: conversation.past(),
             record: watched,
         };
-        let tools = (deps.tools)(&session)?;
-        let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
+        let mut tools = (deps.tools)(&session)?;
+        let (authority, desk, children) = match &lineage {
+            Lineage::Root => {
+                let policy = Arc::clone(&deps.policy);
+                let authority = Arc::new(PermissionAuthority::new(policy, mode));
+                let desk = Arc::new(ApprovalDesk::new(options.unattended));
+                let known = conversation.children();
+                let children = Children::new(&deps, &execution, &authority, &desk, known);
+                tools.extend(children.tools());
+                (authority, desk, Some(children))
+            }
+            Lineage::Child(parent) => {
+                (Arc::clone(&parent.authority), Arc::clone(&parent.desk), None)
+            }
+        };
+        lineage.keep_allowed(&mut tools);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
         let tools = exposure.with_search(tools);
-        let desk = Arc::new(ApprovalDesk::new(options.unattended));
         let gate = Arc::new(Gate::new(
             &execution,
             GateOptions {
@@ -135,6 +152,7 @@ impl Session {
                 budget: options.budget,
                 retry: RetryPolicy::default(),
                 tool_timeout: Some(options.limits.tool_timeout),
+                approval_prefix: lineage.approval_prefix(),
             },
         ));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
@@ -158,6 +176,8 @@ impl Session {
             steering: VecDeque::new(),
             prompts,
             leave: None,
+            lineage,
+            children,
             resumed,
             commands,
         })
@@ -165,7 +185,10 @@ impl Session {
 
     /// Serves commands until one asks to leave.
     pub(crate) async fn serve(mut self) -> Served {
-        let served = self.serve_commands().await;
+        let mut served = self.serve_commands().await;
+        if served.is_err() {
+            served = served.and(self.close_children().await);
+        }
         Served {
             leave: self.leave.take().unwrap_or(Leave::Close),
             summary: served.map(|()| self.summary),
@@ -175,9 +198,11 @@ impl Session {
 
     async fn serve_commands(&mut self) -> Result<(), RuntimeError> {
         self.close_open_turn().await?;
+        self.settle_children().await?;
         self.tell_opened().await;
         loop {
             if self.leave.is_some() {
+                self.close_children().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
                 return Ok(());
@@ -188,11 +213,36 @@ impl Session {
                 self.run_turn(prompt).await?;
                 continue;
             }
-            match self.commands.recv().await {
-                Some(command) => self.handle(command).await?,
-                None => self.leave = Some(Leave::Close),
+            if self.lineage.is_child() && self.summary.last.is_some() {
+                self.end_with_turn().await?;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    Some(command) => self.handle(command).await?,
+                    None => self.leave = Some(Leave::Close),
+                },
+                news = next_news(&mut self.children) => self.hear(news).await?,
             }
         }
+    }
+
+    /// A child ends with its turn, unless a message came for it meanwhile. A later one fails.
+    async fn end_with_turn(&mut self) -> Result<(), RuntimeError> {
+        for last in [false, true] {
+            if last {
+                self.commands.close();
+            }
+            while let Ok(command) = self.commands.try_recv() {
+                self.handle(command).await?;
+            }
+            if !self.prompts.is_empty() {
+                return Ok(());
+            }
+        }
+        self.leave.get_or_insert(Leave::Close);
+        Ok(())
     }
 
     /// Awaits `work` while commands keep being handled. `work` borrows nothing of the session.
@@ -209,9 +259,13 @@ impl Session {
                     Some(command) => self.handle(command).await?,
                     None => {
                         open = false;
-                        self.leave_with(Leave::Close);
+                        // A child whose line is closed ends its turn before it goes.
+                        if !self.lineage.is_child() {
+                            self.leave_with(Leave::Close);
+                        }
                     }
                 },
+                news = next_news(&mut self.children) => self.hear(news).await?,
                 done = &mut work => return Ok(done),
             }
         }
@@ -496,7 +550,7 @@ impl Session {
         self.recorder.pass(self.turn_number(), notice).await;
     }
 
-    fn turn_number(&self) -> Option<TurnNumber> {
+    pub(crate) fn turn_number(&self) -> Option<TurnNumber> {
         self.turn.as_ref().map(|turn| turn.number)
     }
 

@@ -41,6 +41,9 @@ pub struct GateOptions {
     pub retry: RetryPolicy,
     /// How long a call may take whose tool names no time; absent is without bound.
     pub tool_timeout: Option<Duration>,
+    /// What the ids of its requests for a decision begin with. Gates that share an approver each need
+    /// another one.
+    pub approval_prefix: String,
 }
 
 /// Judges tool calls.
@@ -206,6 +209,7 @@ pub struct Gate {
     budget: Budget,
     retry: RetryPolicy,
     tool_timeout: Option<Duration>,
+    approval_prefix: String,
 }
 
 impl Gate {
@@ -222,6 +226,7 @@ impl Gate {
             budget: options.budget,
             retry: options.retry,
             tool_timeout: options.tool_timeout,
+            approval_prefix: options.approval_prefix,
         }
     }
 }

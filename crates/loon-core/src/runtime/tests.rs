@@ -172,11 +172,16 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
         rules: Arc::new(NoRules),
         pricing: Arc::new(NoPrices),
         branch: Arc::new(|| None),
+        worktrees: crate::Worktrees::new(
+            loon_exec::Spawner::new([]),
+            dir.path().join("worktrees"),
+        ),
         options: SessionOptions {
             cwd: dir.path().to_path_buf(),
             model: Given { value: Some("lab/m".into()), explicit: false },
             mode: Given { value: Mode::Bypass, explicit: true },
             tools: loon_api::ToolSet::Full,
+            definitions: Vec::new(),
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             budget: Budget::default(),
             deadline: Given { value: None, explicit: false },
