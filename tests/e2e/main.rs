@@ -13,5 +13,6 @@ mod journal;
 mod permission;
 mod provider;
 mod scripts;
+mod subagents;
 mod tui;
 mod wires;

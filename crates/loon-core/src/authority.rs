@@ -51,7 +51,10 @@ impl PermissionAuthority {
     /// the folder `root`.
     #[must_use]
     pub fn for_copy(&self, root: PathBuf) -> Self {
-        Self { state: Arc::clone(&self.state), copy: Some(Workplace { root, made: Mutex::default() }) }
+        Self {
+            state: Arc::clone(&self.state),
+            copy: Some(Workplace { root, made: Mutex::default() }),
+        }
     }
 
     /// The mode in force.

@@ -30,5 +30,5 @@ pub use authority::PermissionAuthority;
 pub use conversation::Conversation;
 pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions};
 pub use limits::Limits;
-pub use subagent::Worktrees;
 pub use runtime::{Runtime, RuntimeError, SessionChoice};
+pub use subagent::Worktrees;

@@ -58,7 +58,10 @@ impl AgentProfile {
         let found = Definition::parse(text);
         Self {
             name: found.text("name").unwrap_or(file_name).to_owned(),
-            description: found.text("description").unwrap_or_default().replace(char::is_control, " "),
+            description: found
+                .text("description")
+                .unwrap_or_default()
+                .replace(char::is_control, " "),
             model: found.text("model").filter(|model| *model != "inherit").map(str::to_owned),
             effort: found.text("effort").and_then(effort),
             max_steps: found

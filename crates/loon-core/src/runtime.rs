@@ -172,13 +172,8 @@ impl Server {
             let over = opened.execution.cancel_token().clone();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(opened.remarks);
-            let session = Session::new(
-                deps,
-                Lineage::Root,
-                opened.execution,
-                opened.conversation,
-                commands,
-            );
+            let session =
+                Session::new(deps, Lineage::Root, opened.execution, opened.conversation, commands);
             let served = match session {
                 // Whatever it waits for, it ends: others were told that it is over.
                 Ok(session) => tokio::select! {

@@ -139,9 +139,12 @@ impl Session {
                 (Arc::clone(&parent.authority), Arc::clone(&parent.desk), None)
             }
         };
-        lineage.keep_allowed(&mut tools);
+        let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
+        tools.retain(is_allowed);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
         let tools = exposure.with_search(tools);
+        let tools: Arc<[Arc<dyn Tool>]> =
+            tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
         let gate = Arc::new(Gate::new(
             &execution,
             GateOptions {

@@ -180,10 +180,11 @@ impl Policy {
             }
             rules.extend(moved);
         }
-        let write_roots = self.write_roots.iter().map(|folder| match folder.strip_prefix(&self.root) {
-            Ok(place) => root.join(place),
-            Err(_) => folder.clone(),
-        });
+        let write_roots =
+            self.write_roots.iter().map(|folder| match folder.strip_prefix(&self.root) {
+                Ok(place) => root.join(place),
+                Err(_) => folder.clone(),
+            });
         let mut protected = self.protected.clone();
         protected.extend(SETTINGS_FILES.map(|name| root.join(".loon").join(name)));
         Self { rules, write_roots: write_roots.collect(), home: self.home.clone(), root, protected }

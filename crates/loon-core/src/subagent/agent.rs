@@ -1,7 +1,9 @@
 //! One child as its parent knows it while it works.
 
 use loon_api::event::{EffectKind, SubagentFinished};
-use loon_api::{AgentEvent, At, Command, Cost, Envelope, ExecutionId, ItemBody, ToolCallStatus, Usage};
+use loon_api::{
+    AgentEvent, At, Command, Cost, Envelope, ExecutionId, ItemBody, ToolCallStatus, Usage,
+};
 use loon_kernel::JournalStore;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;

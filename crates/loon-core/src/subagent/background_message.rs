@@ -42,7 +42,8 @@ impl NativeTool for BackgroundMessage {
     type Args = Args;
 
     const NAME: &'static str = "background_message";
-    const DESCRIPTION: &'static str = "Redirect a running subagent: it reads this at its next step.";
+    const DESCRIPTION: &'static str =
+        "Redirect a running subagent: it reads this at its next step.";
     const CLASS: ToolClass = ToolClass::Session;
 
     fn title(&self, args: &Args) -> String {

@@ -10,10 +10,10 @@ use loon_api::{
 use loon_kernel::Execution;
 use tokio::sync::mpsc;
 
+use super::News;
 use super::agent::Agent;
 use super::report::report;
 use super::worktree::Worktree;
-use super::News;
 use crate::session::{Served, Session};
 use crate::turn::TurnEnd;
 

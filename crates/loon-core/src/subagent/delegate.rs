@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::{Subject, SubagentStatus, ToolClass, ToolResult};
+use loon_api::{SubagentStatus, Subject, ToolClass, ToolResult};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,8 +34,7 @@ impl NativeTool for Delegate {
     type Args = Args;
 
     const NAME: &'static str = "delegate";
-    const DESCRIPTION: &'static str =
-        "Hand a self-contained task to a subagent and wait for its report. It sees only the task text.";
+    const DESCRIPTION: &'static str = "Hand a self-contained task to a subagent and wait for its report. It sees only the task text.";
     const CLASS: ToolClass = ToolClass::Session;
 
     fn title(&self, args: &Args) -> String {

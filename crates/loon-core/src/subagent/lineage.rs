@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use loon_api::Effort;
-use loon_kernel::Tool;
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
@@ -57,10 +56,11 @@ impl Lineage {
         }
     }
 
-    /// The tools it may have.
-    pub(crate) fn keep_allowed(&self, tools: &mut Vec<Arc<dyn Tool>>) {
-        if let Self::Child(parent) = self {
-            tools.retain(|tool| parent.profile.allows(&tool.spec().name));
+    /// True if it may have the tool.
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        match self {
+            Self::Root => true,
+            Self::Child(parent) => parent.profile.allows(tool),
         }
     }
 }

@@ -23,7 +23,11 @@ pub(super) fn bounded(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let end = text.floor_char_boundary(limit);
-    format!("{}\n[cut here; {} bytes more are in the agent's session]", &text[..end], text.len() - end)
+    format!(
+        "{}\n[cut here; {} bytes more are in the agent's session]",
+        &text[..end],
+        text.len() - end
+    )
 }
 
 /// The status in words.
@@ -41,7 +45,8 @@ pub(super) fn status_words(status: SubagentStatus) -> &'static str {
 pub(super) fn end_words(finished: &SubagentFinished, limit: usize) -> String {
     let mut text = String::new();
     if finished.status != SubagentStatus::Completed {
-        let why = finished.error.as_ref().map_or(status_words(finished.status), |error| &error.message);
+        let why =
+            finished.error.as_ref().map_or(status_words(finished.status), |error| &error.message);
         let _ = writeln!(text, "{}: {}.\n", headline(finished.status), why.trim_end_matches('.'));
     }
     match &finished.report {

@@ -82,7 +82,8 @@ impl Subagents {
         match profiles.iter().position(|profile| profile.name == name) {
             Some(at) => Ok(profiles.swap_remove(at)),
             None => {
-                let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+                let known: Vec<&str> =
+                    profiles.iter().map(|profile| profile.name.as_str()).collect();
                 Err(format!("There is no agent called {name:?}. There are: {}.", known.join(", ")))
             }
         }

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use loon_api::{ExecutionId, WorktreeState};
-use loon_exec::git::{Git, GitError};
 use loon_exec::Spawner;
+use loon_exec::git::{Git, GitError};
 use tokio_util::sync::CancellationToken;
 
 /// Makes worktrees in one folder.
@@ -45,7 +45,10 @@ impl Worktrees {
         let base = String::from_utf8_lossy(&base.head).trim().to_owned();
         let path = self.folder.join(child.to_string());
         let Some(name) = path.to_str() else {
-            return Err(format!("{} is no UTF-8, so no worktree can be made there.", path.display()));
+            return Err(format!(
+                "{} is no UTF-8, so no worktree can be made there.",
+                path.display()
+            ));
         };
         let args = ["add", "--detach", name, &base];
         git.run("worktree", &args, &[])
