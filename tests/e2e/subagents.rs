@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use loon_testkit::{Finished, Home, Latch, Loon, ModelServer, Reply, Repo, Request, text};
+use loon_testkit::{Finished, Home, Input, Latch, Loon, ModelServer, Reply, Repo, Request, text};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
@@ -118,15 +118,12 @@ fn a_background_report_reaches_the_running_turn() {
 fn a_background_report_after_the_turn_reaches_the_next_one() {
     let latch = Latch::new();
     let server = cast(
-        vec![
-            ask(order("background_spawn", "general", "look around")),
-            text("bye"),
-            text("seen"),
-        ],
+        vec![ask(order("background_spawn", "general", "look around")), text("bye"), text("seen")],
         vec![text("All is well.").hold(&latch)],
     );
     let (home, repo) = chat_setup(&server);
-    let mut running = Loon::exec(&home, repo.path(), ["--input", "jsonl"]).start();
+    let arguments = ["--input", "jsonl"];
+    let mut running = Loon::exec(&home, repo.path(), arguments).input(Input::Open).start();
     running.write_line(json!({"type": "prompt", "text": "go"}));
     running.wait_type("turn.finished");
     latch.release();
@@ -145,7 +142,8 @@ fn a_child_can_be_steered_and_then_ended_at_a_step() {
     let server = cast(
         vec![
             ask(order("background_spawn", "general", "look right")),
-            ask(about("background_message", json!({"id": "a1", "message": "look left"}))).hold(&parent),
+            ask(about("background_message", json!({"id": "a1", "message": "look left"})))
+                .hold(&parent),
             ask(about("background_kill", json!({"id": "a1"}))).hold(&parent),
             text("ok").hold(&parent),
         ],
@@ -243,13 +241,10 @@ fn commits_of_a_worktree_that_are_on_no_branch_are_told() {
 #[test]
 fn a_worktree_outside_a_repository_is_refused() {
     let server = ModelServer::by_step([ask(order("delegate", "apart", "x")), text("ok")]);
-    let (home, _) = chat_setup(&server);
-    let folder = tempfile::tempdir().expect("a folder");
-    let agents = folder.path().join(".loon/agents");
-    std::fs::create_dir_all(&agents).expect("folders");
-    #[expect(clippy::disallowed_methods, reason = "a fixture, not a user's file")]
-    std::fs::write(agents.join("apart.md"), "---\nisolation: worktree\n---\n").expect("a file");
-    let finished = Loon::exec(&home, folder.path(), ["--mode", "bypass", "go"]).run();
+    let (home, repo) = chat_setup(&server);
+    repo.write(".loon/agents/apart.md", "---\nisolation: worktree\n---\n");
+    std::fs::remove_dir_all(repo.path().join(".git")).expect("a repository");
+    let finished = run(&home, &repo, "bypass");
     assert!(finished.of_type("subagent.started").is_empty());
     let answer = server.last_request().last_answer();
     assert!(answer.starts_with("A worktree needs a Git repository, and "), "{answer}");
@@ -259,10 +254,7 @@ fn a_worktree_outside_a_repository_is_refused() {
 fn a_cancelled_parent_takes_its_children_and_their_processes_with_it() {
     let parent = Latch::new();
     let server = cast(
-        vec![
-            ask(order("background_spawn", "general", "wait")),
-            text("never sent").hold(&parent),
-        ],
+        vec![ask(order("background_spawn", "general", "wait")), text("never sent").hold(&parent)],
         vec![ask(bash("echo $$ > pid; sleep 600"))],
     );
     let (home, repo) = chat_setup(&server);

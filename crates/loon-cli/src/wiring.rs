@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use loon_config::trust::Trust;
 use loon_config::{Loaded, files};
-use loon_core::{
-    Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions,
-};
+use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions};
 use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;

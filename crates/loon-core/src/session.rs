@@ -125,7 +125,7 @@ impl Session {
             record: watched,
         };
         let mut tools = (deps.tools)(&session)?;
-        let (authority, desk, children) = match &lineage {
+        let (authority, desk, tree, children) = match &lineage {
             Lineage::Root => {
                 let policy = Arc::clone(&deps.policy);
                 let authority = Arc::new(PermissionAuthority::new(policy, mode));
@@ -133,10 +133,11 @@ impl Session {
                 let known = conversation.children();
                 let children = Children::new(&deps, &execution, &authority, &desk, known);
                 tools.extend(children.tools());
-                (authority, desk, Some(children))
+                (authority, desk, children.tree(), Some(children))
             }
             Lineage::Child(parent) => {
-                (Arc::clone(&parent.authority), Arc::clone(&parent.desk), None)
+                let (authority, desk) = (Arc::clone(&parent.authority), Arc::clone(&parent.desk));
+                (authority, desk, parent.tree.clone(), None)
             }
         };
         let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
@@ -156,6 +157,7 @@ impl Session {
                 retry: RetryPolicy::default(),
                 tool_timeout: Some(options.limits.tool_timeout),
                 approval_prefix: lineage.approval_prefix(),
+                tree,
             },
         ));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::event::{SubagentFinished, SubagentStarted};
 use loon_api::{AgentEvent, ExecutionId};
-use loon_kernel::{Execution, Tool, native_tool};
+use loon_kernel::{Execution, Tool, Tree, native_tool};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -57,6 +57,8 @@ pub(crate) struct Subagents {
     authority: Arc<PermissionAuthority>,
     desk: Arc<ApprovalDesk>,
     news: mpsc::Sender<News>,
+    /// Who shares the parent's budget.
+    tree: Tree,
     /// Stops all children. Fires with the parent's execution, and when this value is dropped.
     cancel: CancellationToken,
     _stop: DropGuard,
@@ -91,6 +93,7 @@ impl Subagents {
             authority: Arc::clone(authority),
             desk: Arc::clone(desk),
             news,
+            tree: Tree::default(),
             _stop: cancel.clone().drop_guard(),
             cancel,
             table: Mutex::new(Table { given: known.len(), agents: Vec::new(), past }),

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
 use crate::port::{Follow, Model, Tool};
+use crate::tree::Tree;
 
 mod admission;
 mod model;
@@ -44,6 +45,8 @@ pub struct GateOptions {
     /// What the ids of its requests for a decision begin with. Gates that share an approver each need
     /// another one.
     pub approval_prefix: String,
+    /// The executions that share the budget with this one.
+    pub tree: Tree,
 }
 
 /// Judges tool calls.
@@ -105,7 +108,7 @@ pub trait Pricing: Send + Sync {
     fn price(&self, model: &str, usage: &Usage) -> Option<Money>;
 }
 
-/// What may be spent. An effect that reaches a bound still completes; the next one is denied.
+/// What a tree of executions may spend. An effect that reaches a bound still completes; the next one is denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// US dollars.
@@ -210,11 +213,13 @@ pub struct Gate {
     retry: RetryPolicy,
     tool_timeout: Option<Duration>,
     approval_prefix: String,
+    tree: Tree,
 }
 
 impl Gate {
     /// The gate of `execution`.
     pub fn new(execution: &Execution, options: GateOptions) -> Self {
+        options.tree.join(execution.recorder());
         let tools =
             options.tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
         Self {
@@ -227,6 +232,7 @@ impl Gate {
             retry: options.retry,
             tool_timeout: options.tool_timeout,
             approval_prefix: options.approval_prefix,
+            tree: options.tree,
         }
     }
 }

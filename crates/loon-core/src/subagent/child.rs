@@ -49,16 +49,13 @@ impl Child {
             }
             (None, served) => end_of(served),
         };
-        // The journal is let go before anybody can look at it.
-        drop(execution);
         let worktree = match &worktree {
             Some(worktree) => Some(worktree.look().await),
             None => None,
         };
-        let (words, call) = {
-            let progress = agent.progress.borrow();
-            (progress.words.clone(), state.resources.requests)
-        };
+        // Until the parent has counted what it used, it counts itself; then it lets its journal go.
+        drop(execution);
+        let words = agent.progress.borrow().words.clone();
         let finished = SubagentFinished {
             id: agent.id.clone(),
             agent: agent.profile.clone(),
@@ -66,7 +63,7 @@ impl Child {
             status,
             error,
             report: words.as_deref().map(report),
-            steps: u32::try_from(call).unwrap_or(u32::MAX),
+            steps: u32::try_from(state.resources.requests).unwrap_or(u32::MAX),
             usage: state.resources.usage,
             cost: state.resources.cost,
             worktree,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loon_api::Effort;
+use loon_kernel::Tree;
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
@@ -24,6 +25,8 @@ pub(crate) struct Parentage {
     pub(crate) authority: Arc<PermissionAuthority>,
     /// Where the parent's front end answers.
     pub(crate) desk: Arc<ApprovalDesk>,
+    /// Who shares the parent's budget.
+    pub(crate) tree: Tree,
     /// What it is.
     pub(crate) profile: AgentProfile,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::event::SubagentFinished;
 use loon_api::{ErrorCode, ErrorInfo, SubagentStatus};
-use loon_kernel::{Execution, Tool};
+use loon_kernel::{Execution, Tool, Tree};
 use tokio::sync::mpsc;
 
 use super::agent::Progress;
@@ -55,6 +55,11 @@ impl Children {
     /// The tools over them.
     pub(crate) fn tools(&self) -> [Arc<dyn Tool>; 5] {
         self.subagents.tools()
+    }
+
+    /// Who shares the session's budget.
+    pub(crate) fn tree(&self) -> Tree {
+        self.subagents.tree.clone()
     }
 
     /// Children whose profile names no model use this one.

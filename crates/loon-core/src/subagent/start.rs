@@ -133,6 +133,7 @@ impl Subagents {
             id: id.clone(),
             authority: self.authority_of(plan.worktree.as_ref()),
             desk: Arc::clone(&self.desk),
+            tree: self.tree.clone(),
             profile: plan.profile.clone(),
         };
         let lineage = Lineage::Child(parentage);

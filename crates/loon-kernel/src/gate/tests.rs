@@ -273,6 +273,7 @@ fn options(tools: Vec<Arc<dyn Tool>>) -> GateOptions {
         retry: RetryPolicy::default(),
         tool_timeout: None,
         approval_prefix: String::new(),
+        tree: crate::Tree::default(),
     }
 }
 

@@ -1,9 +1,7 @@
 //! What each event of the runtime changes.
 
 use loon_api::event::{NoticeLevel, SubagentFinished};
-use loon_api::{
-    AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus,
-};
+use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
 
 use crate::event::{Action, Exit};
 use crate::model::Model;
@@ -168,6 +166,7 @@ fn child_ended(finished: &SubagentFinished) -> Body {
         SubagentStatus::Unknown => (NoticeLevel::Warning, "ended with its process"),
     };
     let why = finished.error.as_ref().map(|error| format!(": {}", error.message));
-    let message = format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
+    let message =
+        format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
     Body::Message { level, message, hints: Vec::new() }
 }

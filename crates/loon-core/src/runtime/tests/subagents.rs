@@ -537,3 +537,28 @@ async fn children_of_a_process_that_died_are_settled_as_unknown() {
         "Agent a1 (helper) finished.\nOutcome unknown: The process ended while it was at work.";
     assert!(told.last().unwrap().starts_with(first), "{told:?}");
 }
+
+#[tokio::test]
+async fn the_budget_is_that_of_the_tree_also_after_a_resume() {
+    let stage = stage(
+        vec![calls(vec![order("delegate", "helper")]), say("never asked for")],
+        vec![
+            Step::Answer(Answer {
+                parts: vec![call("change", 1)],
+                stop: StopReason::ToolCalls,
+                usage: usage(99),
+            }),
+            say("never asked for"),
+        ],
+    );
+    let mut deps = stage.bench.deps.clone();
+    deps.options.budget.max_tokens = Some(100);
+    let events = run(&deps, SessionChoice::New, &["go"]).await;
+    assert_eq!(ends(&events)[0].status, SubagentStatus::Incomplete);
+    assert!(stage.bench.runs.lock().unwrap().is_empty(), "the child has no budget of its own");
+    let quota = |events: &[Envelope]| finished(events).error.as_ref().unwrap().code;
+    assert_eq!(quota(&events), ErrorCode::QuotaExceeded);
+    let resumed = run(&deps, SessionChoice::Resume(events[0].exec), &["more"]).await;
+    assert_eq!(quota(&resumed), ErrorCode::QuotaExceeded);
+    assert_eq!(stage.parent.requests.lock().unwrap().len(), 1);
+}
