@@ -43,9 +43,9 @@ const NEWS_CAPACITY: usize = 64;
 /// What the owner of a session hears of its children.
 pub(crate) enum News {
     /// One begins.
-    Started(SubagentStarted),
+    Started(Box<SubagentStarted>),
     /// One asks a human, or was answered. Passed on, not recorded: the record is in its own journal.
-    Asks(AgentEvent),
+    Asks(Box<AgentEvent>),
     /// One ended.
     Finished(Box<SubagentFinished>),
 }

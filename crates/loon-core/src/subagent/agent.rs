@@ -85,7 +85,8 @@ impl Progress {
                 if let ItemBody::ToolCall(call) = &started.item.body
                     && call.status == ToolCallStatus::Running
                 {
-                    self.call = format!("{} {}", call.tool, call.title).trim_end().to_owned();
+                    let space = if call.title.is_empty() { "" } else { " " };
+                    self.call = format!("{}{space}{}", call.tool, call.title);
                 }
             }
             AgentEvent::ItemCompleted(completed) => {

@@ -77,7 +77,11 @@ fn running_words(agent: &Agent, progress: &Progress, now: At) -> String {
     if !progress.call.is_empty() {
         facts.push(format!("last call: {}", progress.call));
     }
-    facts.push(format!("last sign of life {} s ago", now.since(progress.at).as_secs()));
+    // Whole minutes: a list that says nothing new should read the same.
+    let quiet = now.since(progress.at).as_secs() / 60;
+    if quiet > 0 {
+        facts.push(format!("no sign of life for {quiet} min"));
+    }
     facts.push(session_words(agent.exec));
     let status = if progress.stopping { "stops at its next step" } else { "running" };
     format!("{} ({}): {status}; {}", agent.id, agent.profile, facts.join("; "))

@@ -124,7 +124,7 @@ impl Watcher<'_> {
             AgentEvent::ApprovalResolved(resolved) => resolved.clone().into(),
             _ => return,
         };
-        let _ = self.news.send(News::Asks(question)).await;
+        let _ = self.news.send(News::Asks(Box::new(question))).await;
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::{SubagentStatus, Subject, ToolClass, ToolResult};
-use loon_kernel::{EffectContext, NativeTool, ToolOutput};
+use loon_kernel::{EffectContext, NativeTool, Progress, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Subagents;
+use super::agent::Agent;
 use super::report::{count, end_words, order_title};
 use super::start::Order;
 
@@ -61,6 +62,7 @@ impl NativeTool for Delegate {
         let mut ended = std::pin::pin!(ended);
         let finished = tokio::select! {
             finished = &mut ended => finished,
+            () = show_calls(&agent, cx) => None,
             () = cx.cancel.cancelled() => {
                 agent.cancel.cancel();
                 ended.await
@@ -73,5 +75,19 @@ impl NativeTool for Delegate {
         let is_error = finished.status != SubagentStatus::Completed;
         let summary = count(finished.steps.into(), "step");
         ToolOutput { result: ToolResult { text, is_error }, summary, ..ToolOutput::default() }
+    }
+}
+
+/// Shows each call that the child makes, as output of this one, for as long as the child lives.
+async fn show_calls(agent: &Agent, cx: &EffectContext) {
+    let mut watch = agent.progress.subscribe();
+    let mut shown = String::new();
+    while watch.changed().await.is_ok() {
+        let call = watch.borrow_and_update().call.clone();
+        if call != shown {
+            // Nobody has to look.
+            let _ = cx.progress.send(Progress::Output(format!("{call}\n"))).await;
+            shown = call;
+        }
     }
 }

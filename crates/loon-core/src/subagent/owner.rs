@@ -106,14 +106,14 @@ impl Session {
     pub(crate) async fn hear(&mut self, news: News) -> Result<(), RuntimeError> {
         let turn = self.turn_number();
         match news {
-            News::Started(started) => self.record(turn, started).await,
+            News::Started(started) => self.record(turn, *started).await,
             News::Finished(finished) => {
                 self.summary.usage += finished.usage;
                 self.summary.cost += finished.cost;
                 self.record(turn, *finished).await
             }
             News::Asks(question) => {
-                self.recorder.pass(turn, question).await;
+                self.recorder.pass(turn, *question).await;
                 Ok(())
             }
         }

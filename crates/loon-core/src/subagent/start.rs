@@ -168,7 +168,7 @@ impl Subagents {
             worktree: plan.worktree.as_ref().map(|tree| tree.path.display().to_string()),
         };
         // An owner that is gone takes its children with it.
-        let _ = self.news.send(News::Started(started)).await;
+        let _ = self.news.send(News::Started(Box::new(started))).await;
         let child = Child {
             agent: Arc::clone(&agent),
             session,
