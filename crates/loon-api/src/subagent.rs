@@ -19,6 +19,19 @@ pub enum SubagentStatus {
     Unknown,
 }
 
+impl SubagentStatus {
+    /// The status in words, for people and models.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "outcome unknown",
+        }
+    }
+}
+
 /// A Git worktree that a child leaves behind. Nobody but the user removes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeState {

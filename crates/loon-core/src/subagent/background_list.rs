@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::{Agent, Progress};
-use super::report::{count, end_words, status_words};
+use super::report::{count, end_words};
 use super::{Subagents, session_words};
 
 /// Most bytes of all reports together.
@@ -67,7 +67,7 @@ impl NativeTool for BackgroundList {
 }
 
 fn ended_words(end: &SubagentFinished, limit: usize) -> String {
-    let status = status_words(end.status);
+    let status = end.status.words();
     format!("{} ({}): {status}\n{}", end.id, end.agent, end_words(end, limit))
 }
 

@@ -17,9 +17,8 @@ pub(super) struct BackgroundSpawn(pub(super) Arc<Subagents>);
 /// Arguments of `background_spawn`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Args {
-    /// `general`, or another agent there is.
+    /// general, or one you were told of.
     agent: String,
-    /// All it must know.
     task: String,
 }
 
@@ -28,7 +27,7 @@ impl NativeTool for BackgroundSpawn {
 
     const NAME: &'static str = "background_spawn";
     const DESCRIPTION: &'static str =
-        "Start a subagent on a task and go on working; its report comes to you when it finishes.";
+        "Start a subagent on a task and go on working; its report comes when it finishes.";
     const CLASS: ToolClass = ToolClass::Session;
 
     fn title(&self, args: &Args) -> String {

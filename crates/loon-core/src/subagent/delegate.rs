@@ -25,9 +25,8 @@ pub(super) struct Delegate(pub(super) Arc<Subagents>);
 /// Arguments of `delegate`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Args {
-    /// `general`, or another agent there is.
+    /// general, or one you were told of.
     agent: String,
-    /// All it must know.
     task: String,
 }
 

@@ -30,23 +30,11 @@ pub(super) fn bounded(text: &str, limit: usize) -> String {
     )
 }
 
-/// The status in words.
-pub(super) fn status_words(status: SubagentStatus) -> &'static str {
-    match status {
-        SubagentStatus::Completed => "completed",
-        SubagentStatus::Incomplete => "incomplete",
-        SubagentStatus::Failed => "failed",
-        SubagentStatus::Cancelled => "cancelled",
-        SubagentStatus::Unknown => "outcome unknown",
-    }
-}
-
 /// What the model reads of an ended child: first what is wrong, then its words, then where to look.
 pub(super) fn end_words(finished: &SubagentFinished, limit: usize) -> String {
     let mut text = String::new();
     if finished.status != SubagentStatus::Completed {
-        let why =
-            finished.error.as_ref().map_or(status_words(finished.status), |error| &error.message);
+        let why = finished.error.as_ref().map_or(finished.status.words(), |error| &error.message);
         let _ = writeln!(text, "{}: {}.\n", headline(finished.status), why.trim_end_matches('.'));
     }
     match &finished.report {
@@ -57,14 +45,9 @@ pub(super) fn end_words(finished: &SubagentFinished, limit: usize) -> String {
     text
 }
 
-fn headline(status: SubagentStatus) -> &'static str {
-    match status {
-        SubagentStatus::Completed => "Completed",
-        SubagentStatus::Incomplete => "Incomplete",
-        SubagentStatus::Failed => "Failed",
-        SubagentStatus::Cancelled => "Cancelled",
-        SubagentStatus::Unknown => "Outcome unknown",
-    }
+fn headline(status: SubagentStatus) -> String {
+    let (first, rest) = status.words().split_at(1);
+    first.to_uppercase() + rest
 }
 
 fn facts(finished: &SubagentFinished) -> String {

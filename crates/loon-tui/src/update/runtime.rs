@@ -158,14 +158,12 @@ fn fill(model: &mut Model, kind: Kind, rows: Vec<popup::Row>) {
 
 /// One line on the end of a child.
 fn child_ended(finished: &SubagentFinished) -> Body {
-    let (level, how) = match finished.status {
-        SubagentStatus::Completed => (NoticeLevel::Info, "is done"),
-        SubagentStatus::Incomplete => (NoticeLevel::Warning, "stopped before it was done"),
-        SubagentStatus::Failed => (NoticeLevel::Warning, "failed"),
-        SubagentStatus::Cancelled => (NoticeLevel::Warning, "was cancelled"),
-        SubagentStatus::Unknown => (NoticeLevel::Warning, "ended with its process"),
+    let level = match finished.status {
+        SubagentStatus::Completed => NoticeLevel::Info,
+        _ => NoticeLevel::Warning,
     };
     let why = finished.error.as_ref().map(|error| format!(": {}", error.message));
+    let how = finished.status.words();
     let message =
         format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
     Body::Message { level, message, hints: Vec::new() }
