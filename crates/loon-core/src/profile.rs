@@ -57,12 +57,9 @@ impl AgentProfile {
     fn parse(file_name: &str, text: &str) -> Self {
         let found = Definition::parse(text);
         Self {
-            name: found.text("name").unwrap_or(file_name).to_owned(),
-            description: found
-                .text("description")
-                .unwrap_or_default()
-                .replace(char::is_control, " "),
-            model: found.text("model").filter(|model| *model != "inherit").map(str::to_owned),
+            name: visible(found.text("name").unwrap_or(file_name)),
+            description: visible(found.text("description").unwrap_or_default()),
+            model: found.text("model").filter(|model| *model != "inherit").map(visible),
             effort: found.text("effort").and_then(effort),
             max_steps: found
                 .text("maxTurns")
@@ -72,7 +69,11 @@ impl AgentProfile {
             tools: found.list("tools").filter(|tools| !tools.iter().any(|tool| tool == "*")),
             disallowed_tools: found.list("disallowedTools").unwrap_or_default(),
             worktree: found.text("isolation") == Some("worktree"),
-            instruction: found.body.to_owned(),
+            instruction: found
+                .body
+                .chars()
+                .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+                .collect(),
         }
     }
 
@@ -81,6 +82,11 @@ impl AgentProfile {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
     }
+}
+
+/// One line that shows what it holds.
+fn visible(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 fn effort(word: &str) -> Option<Effort> {
@@ -146,6 +152,8 @@ mod tests {
         assert!(profile.worktree && profile.allows("grep"));
         assert!(!profile.allows("bash") && !profile.allows("edit"));
         assert_eq!(profile.instruction, "Be brief.");
+        let odd = AgentProfile::parse("x", "---\nname: a\u{1b}b\n---\nStay\u{1b}\n\tcalm.");
+        assert_eq!((odd.name.as_str(), odd.instruction.as_str()), ("a b", "Stay\n\tcalm."));
         let bare = AgentProfile::parse("x", "Only words.");
         assert_eq!((bare.max_steps, bare.allows("bash")), (MAX_STEPS, true));
     }

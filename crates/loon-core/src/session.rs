@@ -1,18 +1,18 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
+mod opening;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
-    Decision, HistoryPage, ItemCompleted, ModeChanged, ModelChanged, ModelsListed, Notice,
-    NoticeLevel, PromptQueued, QueueReturned, RecordChanged, SessionOpened, SessionState,
-    SessionsListed,
+    Decision, HistoryPage, ModeChanged, ModelChanged, ModelsListed, Notice, NoticeLevel,
+    PromptQueued, QueueReturned, RecordChanged, SessionsListed,
 };
 use loon_api::{
     AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode,
-    PermissionRule, RecordChange, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus,
-    Usage, WorkingRecord,
+    PermissionRule, RecordChange, RuleOrigin, TurnNumber, Usage, WorkingRecord,
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
-use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
+use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession};
 use crate::exposure::Exposure;
 use crate::runtime::RuntimeError;
@@ -443,29 +443,6 @@ impl Session {
         self.record(self.turn_number(), ModeChanged { mode }).await
     }
 
-    /// Reads the conversation whole, if only its newest part was read to open the session. Never
-    /// while a turn adds to it.
-    pub(crate) async fn read_all(&mut self) -> Result<(), RuntimeError> {
-        if self.conversation.is_whole() || self.turn.is_some() {
-            return Ok(());
-        }
-        let store = Arc::clone(&self.deps.store);
-        let exec = self.recorder.exec();
-        let reading = tokio::task::spawn_blocking(move || -> Result<Conversation, RuntimeError> {
-            let mut whole = Conversation::default();
-            for record in store.read(exec)? {
-                let record = record?;
-                whole.apply(record.turn, &record.event);
-            }
-            Ok(whole)
-        });
-        self.conversation = reading.await.map_err(|error| {
-            let message = format!("Reading the session was cut off: {error}");
-            RuntimeError::Setup(ErrorInfo::new(ErrorCode::Internal, message))
-        })??;
-        Ok(())
-    }
-
     pub(crate) fn model_name(&self) -> Option<String> {
         self.model.clone()
     }
@@ -475,63 +452,6 @@ impl Session {
             Some(name) => self.deps.models.open(name),
             None => Err(ErrorInfo::new(ErrorCode::Invalid, "No model is set up.")
                 .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`.")),
-        }
-    }
-
-    /// Ends what a former process left open: its calls with what is known of them, its turn as
-    /// interrupted.
-    async fn close_open_turn(&mut self) -> Result<(), RuntimeError> {
-        let open = self.conversation.open_turn();
-        let state = self.execution.state();
-        for mut item in self.conversation.unfinished_calls() {
-            let turn = item.turn;
-            let begun = effect_of(&item.id)
-                .and_then(|key| state.effects.get(&key))
-                .is_some_and(|effect| effect.started.is_some());
-            if let ItemBody::ToolCall(call) = &mut item.body {
-                (call.status, call.result) = if begun {
-                    (ToolCallStatus::Unknown, Some(ToolResult::error(UNKNOWN_OUTCOME)))
-                } else {
-                    (ToolCallStatus::Cancelled, Some(ToolResult::error(NEVER_BEGUN)))
-                };
-            }
-            self.record(Some(turn), ItemCompleted { item }).await?;
-        }
-        if let Some(turn) = open {
-            let message = "The process ended while this turn was running.";
-            let finished = loon_api::event::TurnFinished {
-                status: TurnStatus::Interrupted,
-                error: Some(ErrorInfo::new(ErrorCode::OutcomeUnknown, message)),
-                steps: 0,
-                usage: Usage::default(),
-                cost: Cost::default(),
-            };
-            self.record(Some(turn), finished).await?;
-        }
-        Ok(())
-    }
-
-    async fn tell_opened(&self) {
-        let (items, more) = self.conversation.page(None, OPENING_ITEMS);
-        let session = SessionState {
-            cwd: self.deps.options.cwd.display().to_string(),
-            model: self.model.clone(),
-            mode: self.authority.mode(),
-            branch: self.branch.clone(),
-            title: self.conversation.title().map(str::to_owned),
-            resumed: self.resumed,
-            items,
-            more,
-            queued: self.prompts.iter().cloned().collect(),
-            usage: self.conversation.usage(),
-            cost: self.conversation.cost(),
-            record: WorkingRecord::clone(self.conversation.record()),
-        };
-        self.recorder.pass(None, SessionOpened { session }).await;
-        for remark in &self.deps.options.remarks {
-            let message = remark.clone();
-            let notice = Notice { level: NoticeLevel::Warning, message, hints: Vec::new() };
-            self.recorder.pass(None, notice).await;
         }
     }
 
@@ -596,5 +516,3 @@ fn last_message(conversation: &Conversation) -> Option<String> {
         _ => None,
     })
 }
-
-const NEVER_BEGUN: &str = "The process ended before this call began; it was not made.";

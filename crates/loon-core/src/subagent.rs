@@ -69,8 +69,8 @@ pub(crate) struct Subagents {
 }
 
 struct Table {
-    /// Short names given out, those of earlier processes included.
-    given: usize,
+    /// The last number given out in a short name, also by an earlier process.
+    given: u32,
     agents: Vec<Arc<Agent>>,
     /// Children of earlier processes.
     past: Vec<SubagentFinished>,
@@ -86,6 +86,9 @@ impl Subagents {
     ) -> (Arc<Self>, mpsc::Receiver<News>) {
         let (news, receiver) = mpsc::channel(NEWS_CAPACITY);
         let cancel = parent.cancel_token().child_token();
+        let numbers =
+            known.iter().filter_map(|child| child.started.id.strip_prefix('a')?.parse().ok());
+        let given = numbers.max().unwrap_or(0);
         let past = known.iter().filter_map(|child| child.finished.clone()).collect();
         let subagents = Self {
             deps: deps.clone(),
@@ -96,7 +99,7 @@ impl Subagents {
             tree: Tree::default(),
             _stop: cancel.clone().drop_guard(),
             cancel,
-            table: Mutex::new(Table { given: known.len(), agents: Vec::new(), past }),
+            table: Mutex::new(Table { given, agents: Vec::new(), past }),
             model: Mutex::default(),
         };
         (Arc::new(subagents), receiver)
@@ -131,8 +134,8 @@ impl Subagents {
             None if !past => {
                 let known: Vec<&str> = table.agents.iter().map(|agent| agent.id.as_str()).collect();
                 Err(match known.as_slice() {
-                    [] => format!("There is no agent {id}; none was started."),
-                    known => format!("There is no agent {id}; there are {}.", known.join(", ")),
+                    [] => format!("There is no agent {id:?}; none was started."),
+                    known => format!("There is no agent {id:?}; there are {}.", known.join(", ")),
                 })
             }
             Some(_) | None => Err(format!(

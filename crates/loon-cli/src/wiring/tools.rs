@@ -10,7 +10,10 @@ use loon_tool::{Environment, Workspace, native_tools};
 
 /// Makes the tools of each execution over its folder. Their processes do not see the variables
 /// named `secrets`.
-pub(super) fn factory(store: Arc<FileStore>, secrets: Vec<String>) -> Arc<ToolFactory> {
+pub(super) fn factory(
+    store: Arc<FileStore>,
+    secrets: Vec<String>,
+) -> Arc<ToolFactory> {
     let spawner = Spawner::new(secrets);
     Arc::new(move |session| {
         let snapshots = store.dir(session.exec).join("snapshots");

@@ -86,7 +86,8 @@ impl Progress {
                     && call.status == ToolCallStatus::Running
                 {
                     let space = if call.title.is_empty() { "" } else { " " };
-                    self.call = format!("{}{space}{}", call.tool, call.title);
+                    let call = format!("{}{space}{}", call.tool, call.title);
+                    self.call = call.replace(char::is_control, " ");
                 }
             }
             AgentEvent::ItemCompleted(completed) => {

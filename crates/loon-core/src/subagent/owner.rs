@@ -29,8 +29,8 @@ const LISTED: usize = 30;
 /// Most characters of what is said of one.
 const DESCRIBED: usize = 160;
 
-/// Bytes of a report that go into a request by themselves.
-const SHOWN: usize = 16 * 1024;
+/// Most bytes of all the reports that go into one request.
+const SHOWN: usize = 48 * 1024;
 
 /// The children of a session as its owner holds them.
 pub(crate) struct Children {
@@ -123,8 +123,10 @@ impl Session {
     /// request has them.
     pub(crate) async fn deliver_reports(&mut self) -> Result<(), RuntimeError> {
         self.hear_all().await?;
-        for finished in self.conversation.untold_reports() {
-            let words = end_words(&finished, SHOWN);
+        let reports = self.conversation.untold_reports();
+        let share = SHOWN / reports.len().max(1);
+        for finished in reports {
+            let words = end_words(&finished, share);
             let text = format!("Agent {} ({}) finished.\n{words}", finished.id, finished.agent);
             self.add_notice(text).await?;
         }
