@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use loon_testkit::{Finished, Home, Input, Latch, Loon, ModelServer, Reply, Repo, Request, text};
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
@@ -285,4 +286,26 @@ fn a_run_that_ends_cancels_what_works_in_its_background() {
     assert_eq!(finished.code, Some(0));
     assert_eq!(ended(&finished)["status"], "cancelled");
     assert_eq!(last_kind(&home, &child_of(&finished.events())), "execution.cancelled");
+}
+
+#[test]
+fn a_child_of_a_killed_process_is_settled_when_the_session_is_resumed() {
+    let server = ModelServer::answering(|request| match (is_child(request), request.answers()) {
+        (true, _) => text("words").stall(),
+        (false, 0) => ask(order("background_spawn", "general", "wait")),
+        (false, 1) if request.user_texts().len() == 1 => text("more").stall(),
+        (false, _) => text("I see"),
+    });
+    let (home, repo) = chat_setup(&server);
+    let mut running = Loon::exec(&home, repo.path(), ["go"]).start();
+    let exec = running.wait_type("subagent.started")["exec"].as_str().expect("an id").to_owned();
+    server.wait_for_requests(3);
+    running.signal(Signal::SIGKILL);
+    assert_eq!(running.finish().code, None);
+    let resumed = Loon::exec(&home, repo.path(), ["--resume", &exec, "what of it?"]).run();
+    assert_eq!(resumed.code, Some(0));
+    assert_eq!(ended(&resumed)["status"], "unknown");
+    let words = server.last_request().user_texts();
+    let told = words.iter().filter(|text| text.contains("Outcome unknown: The process ended"));
+    assert_eq!(told.count(), 1);
 }

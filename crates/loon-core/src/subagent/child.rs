@@ -9,6 +9,7 @@ use loon_api::{
 };
 use loon_kernel::Execution;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use super::News;
 use super::agent::Agent;
@@ -32,8 +33,19 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Runs it to its end, of which the parent's owner hears before anybody who waits for it.
-    pub(super) async fn run(self) {
+    /// Runs it in a task of its own to its end, of which the parent's owner hears before anybody who
+    /// waits for it.
+    pub(super) fn spawn(self) {
+        let (agent, news) = (Arc::clone(&self.agent), self.news.clone());
+        let running = tokio::spawn(Box::pin(self.run()));
+        tokio::spawn(async move {
+            let finished = running.await.unwrap_or_else(|error| broken(&agent, &error));
+            let _ = news.send(News::Finished(Box::new(finished.clone()))).await;
+            agent.progress.send_modify(|progress| progress.end = Some(finished));
+        });
+    }
+
+    async fn run(self) -> SubagentFinished {
         let Self { agent, session, execution, events, news, clock, worktree } = self;
         let watcher = Watcher { agent: &agent, news: &news, clock: clock.as_ref() };
         let served = watcher.serve(session, events).await;
@@ -56,7 +68,7 @@ impl Child {
         // Until the parent has counted what it used, it counts itself; then it lets its journal go.
         drop(execution);
         let words = agent.progress.borrow().words.clone();
-        let finished = SubagentFinished {
+        SubagentFinished {
             id: agent.id.clone(),
             agent: agent.profile.clone(),
             child: agent.exec,
@@ -67,9 +79,7 @@ impl Child {
             usage: state.resources.usage,
             cost: state.resources.cost,
             worktree,
-        };
-        let _ = news.send(News::Finished(Box::new(finished.clone()))).await;
-        agent.progress.send_modify(|progress| progress.end = Some(finished));
+        }
     }
 }
 
@@ -125,6 +135,24 @@ impl Watcher<'_> {
             _ => return,
         };
         let _ = self.news.send(News::Asks(Box::new(question))).await;
+    }
+}
+
+/// The end of a child whose task broke down, as far as it could be seen from outside.
+fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
+    let progress = agent.progress.borrow();
+    let message = format!("It broke down; this is a fault in Loom: {error}");
+    SubagentFinished {
+        id: agent.id.clone(),
+        agent: agent.profile.clone(),
+        child: agent.exec,
+        status: SubagentStatus::Failed,
+        error: Some(ErrorInfo::new(ErrorCode::Internal, message)),
+        report: progress.words.as_deref().map(report),
+        steps: progress.steps,
+        usage: progress.usage,
+        cost: progress.cost,
+        worktree: None,
     }
 }
 

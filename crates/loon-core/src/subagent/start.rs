@@ -178,7 +178,7 @@ impl Subagents {
             clock,
             worktree: plan.worktree,
         };
-        tokio::spawn(Box::pin(child.run()));
+        child.spawn();
         Ok(agent)
     }
 

@@ -539,6 +539,30 @@ async fn children_of_a_process_that_died_are_settled_as_unknown() {
 }
 
 #[tokio::test]
+async fn a_child_that_breaks_down_is_a_failed_one() {
+    let stage = stage(
+        vec![calls(vec![order("delegate", "helper")]), say("ok")],
+        vec![calls(vec![call("change", 1)])],
+    );
+    let mut deps = stage.bench.deps.clone();
+    let tree = deps.branch;
+    // Each session asks when it is made and when a turn begins: the fourth is the child's turn.
+    let asked = Mutex::new(0);
+    deps.branch = Arc::new(move || {
+        *asked.lock().unwrap() += 1;
+        assert_ne!(*asked.lock().unwrap(), 4, "a fault");
+        tree()
+    });
+    let events = run(&deps, SessionChoice::New, &["go"]).await;
+    let ended = ends(&events).remove(0);
+    assert_eq!(ended.status, SubagentStatus::Failed);
+    assert_eq!(ended.error.unwrap().code, ErrorCode::Internal);
+    let (text, is_error) = results(&events).remove(0);
+    assert!(is_error && text.starts_with("Failed: It broke down"), "{text}");
+    assert_eq!(finished(&events).message.as_deref(), Some("ok"), "the parent goes on");
+}
+
+#[tokio::test]
 async fn the_budget_is_that_of_the_tree_also_after_a_resume() {
     let stage = stage(
         vec![calls(vec![order("delegate", "helper")]), say("never asked for")],
