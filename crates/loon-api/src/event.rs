@@ -410,12 +410,13 @@ events! {
         #[serde(default)]
         output: Option<Value>,
     }
-    /// Record: a human is asked.
+    /// Record: a human is asked. Passing where a child of the session asks: the record is in its own
+    /// journal, and the answer goes to this stream's runtime all the same.
     ApprovalRequested = "approval.requested" {
         /// What about.
         approval: Approval,
     }
-    /// Record: the decision.
+    /// Record, or passing like the request: the decision.
     ApprovalResolved = "approval.resolved" {
         /// Which request.
         approval: ApprovalId,
