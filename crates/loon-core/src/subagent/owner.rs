@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::SubagentFinished;
-use loon_api::{ErrorCode, ErrorInfo, SubagentStatus};
-use loon_kernel::{Execution, Tool, Tree};
+use loon_api::{ErrorCode, ErrorInfo, SubagentStatus, ToolSpec};
+use loon_kernel::{Execution, NativeTool as _, Tool, Tree};
 use tokio::sync::mpsc;
 
 use super::agent::Progress;
+use super::background_spawn::BackgroundSpawn;
+use super::delegate::Delegate;
 use super::report::{end_words, report};
 use super::{News, Subagents};
 use crate::approval::ApprovalDesk;
@@ -22,6 +24,9 @@ use crate::session::Session;
 
 /// How long a session that ends waits for its children to end.
 const CLOSING: Duration = Duration::from_secs(5);
+
+/// The tools that need to know them.
+const HANDING_OVER: [&str; 2] = [Delegate::NAME, BackgroundSpawn::NAME];
 
 /// Most agents that the model is told of before it asks.
 const LISTED: usize = 30;
@@ -88,9 +93,11 @@ pub(crate) async fn next_news(children: &mut Option<Children>) -> News {
 }
 
 impl Session {
-    /// Whom a task can be handed to, where there is a choice.
+    /// Whom a task can be handed to, where there is a choice and a tool to do so.
     pub(crate) fn agents(&self) -> Vec<(String, String)> {
-        if self.children.is_none() {
+        let hands_over = |spec: &ToolSpec| HANDING_OVER.contains(&spec.name.as_str());
+        let mut specs = self.tools.iter().map(|tool| tool.spec());
+        if !specs.any(|spec| hands_over(spec) && self.exposure.is_offered(spec)) {
             return Vec::new();
         }
         let mut profiles = read_profiles(&self.deps.options.definitions);

@@ -157,9 +157,12 @@ async fn a_delegated_child_gets_the_task_alone_and_its_last_words_are_the_result
     let facts = format!("[agent a1; session {}; 2 steps; 41 tokens]", started.child);
     assert_eq!((text, is_error), (format!("It leaks.\n\n{facts}"), false));
     assert_eq!(user_words(&stage.child, 0), ["look into it"]);
+    let told = stage.parent.requests.lock().unwrap()[0].system.clone();
+    assert!(told.contains("\n- general: Works on any") && told.contains("\n- helper: Helps."));
     let requests = stage.child.requests.lock().unwrap().clone();
     assert!(requests[0].system.contains("Mind the gap."));
-    assert!(!format!("{requests:?}").contains("my secret wish"));
+    let sent = format!("{requests:?}");
+    assert!(!sent.contains("my secret wish") && !sent.contains("- helper: Helps."));
     let names: Vec<_> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["look", "change", "tool_search"], "no child has children");
     let AgentEvent::ExecutionStarted(first) = &stage.records(started.child)[0] else { panic!() };
