@@ -16,6 +16,7 @@ mod provider;
 mod record;
 mod scripts;
 mod skills;
+mod subagents;
 mod tools;
 mod tui;
 mod wires;

@@ -218,7 +218,14 @@ fn every_offered_tool_has_a_case() {
 }
 
 /// Tools with end-to-end tests in files of their own.
-const ELSEWHERE: &[&str] = &["load_skill"];
+const ELSEWHERE: &[&str] = &[
+    "load_skill",
+    "delegate",
+    "background_spawn",
+    "background_list",
+    "background_message",
+    "background_kill",
+];
 
 #[test]
 fn the_first_request_stays_small() {

@@ -15,6 +15,7 @@ use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
 use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
+use crate::subagent::{SubagentStatus, WorktreeState};
 use crate::time::At;
 
 /// An event with its place in the stream.
@@ -153,7 +154,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus,
 }
 
 impl Field for WorkingRecord {
@@ -409,12 +410,13 @@ events! {
         #[serde(default)]
         output: Option<Value>,
     }
-    /// Record: a human is asked.
+    /// Record: a human is asked. Passing where a child of the session asks: the record is in its own
+    /// journal, and the answer goes to this stream's runtime all the same.
     ApprovalRequested = "approval.requested" {
         /// What about.
         approval: Approval,
     }
-    /// Record: the decision.
+    /// Record, or passing like the request: the decision.
     ApprovalResolved = "approval.resolved" {
         /// Which request.
         approval: ApprovalId,
@@ -465,6 +467,50 @@ events! {
     RecordChanged = "record.changed" {
         /// How.
         change: RecordChange,
+    }
+    /// Record: a child of the session begins to work on a task.
+    SubagentStarted = "subagent.started" {
+        /// Its short name in this session.
+        id: String,
+        /// Name of its profile.
+        agent: String,
+        /// Its own execution.
+        child: ExecutionId,
+        /// What it was told.
+        task: String,
+        /// `provider/model`.
+        model: String,
+        /// It works beside the session, which does not wait for it.
+        background: bool,
+        /// The Git worktree it works in, if it has one of its own.
+        #[serde(default)]
+        worktree: Option<String>,
+    }
+    /// Record: a child of the session ended.
+    SubagentFinished = "subagent.finished" {
+        /// Its short name in this session.
+        id: String,
+        /// Name of its profile.
+        agent: String,
+        /// Its own execution.
+        child: ExecutionId,
+        /// How it ended.
+        status: SubagentStatus,
+        /// Why, unless it completed.
+        #[serde(default)]
+        error: Option<ErrorInfo>,
+        /// Its last words, cut at a bound that the text itself states.
+        #[serde(default)]
+        report: Option<String>,
+        /// Model requests it made.
+        steps: u32,
+        /// Tokens it used.
+        usage: Usage,
+        /// Money it cost.
+        cost: Cost,
+        /// The Git worktree it leaves behind.
+        #[serde(default)]
+        worktree: Option<WorktreeState>,
     }
     /// Passing: the answer to `preview_rewind`.
     RewindPreviewed = "rewind.previewed" {

@@ -16,6 +16,7 @@ pub mod network;
 pub mod permission;
 pub mod record;
 pub mod session;
+pub mod subagent;
 pub mod time;
 pub mod tool;
 
@@ -35,6 +36,7 @@ pub use permission::{
 };
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
 pub use session::{ExecutionKind, Outcome, SessionSummary, ToolSet, TurnStatus};
+pub use subagent::{SubagentStatus, WorktreeState};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};
 

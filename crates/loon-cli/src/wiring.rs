@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
-use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, sessions};
+use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions};
+use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
@@ -225,6 +226,10 @@ impl Setup {
             models,
             policy: Arc::new(self.policy()),
             rules: Arc::new(LocalRules::new(self.at.clone())),
+            worktrees: Worktrees::new(
+                Spawner::new(self.secret_variables()),
+                self.paths.data.join("worktrees"),
+            ),
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {
                 cwd: self.root.clone(),

@@ -1,16 +1,39 @@
 //! The permission rules and the mode as an authority at the gate.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolSpec};
 use loon_kernel::{Authority, AuthorityRequest, Verdict};
 use loon_permission::{Policy, Request};
 
 /// Decides by rules and mode. Shared by the gate, which asks, and the session's owner, which
-/// changes the mode and keeps "always" decisions.
+/// changes the mode and keeps "always" decisions. A child of the session shares the state, so that
+/// what the user decides holds for it at once.
 pub struct PermissionAuthority {
-    state: RwLock<State>,
+    state: Arc<RwLock<State>>,
+    copy: Option<Workplace>,
+}
+
+/// A copy of the workspace that is judged in its place.
+struct Workplace {
+    root: PathBuf,
+    /// The policy it was made of, and what was made.
+    made: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
+}
+
+impl Workplace {
+    fn policy(&self, original: Arc<Policy>) -> Arc<Policy> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, policy)) = &*made
+            && Arc::ptr_eq(of, &original)
+        {
+            return Arc::clone(policy);
+        }
+        let policy = Arc::new(original.moved(self.root.clone()));
+        *made = Some((original, Arc::clone(&policy)));
+        policy
+    }
 }
 
 struct State {
@@ -23,7 +46,17 @@ struct State {
 impl PermissionAuthority {
     /// An authority over these rules.
     pub fn new(policy: Arc<Policy>, mode: Mode) -> Self {
-        Self { state: RwLock::new(State { policy, kept: Vec::new(), mode }) }
+        Self { state: Arc::new(RwLock::new(State { policy, kept: Vec::new(), mode })), copy: None }
+    }
+
+    /// An authority that shares rules and mode with this one and judges a copy of the workspace in
+    /// the folder `root`.
+    #[must_use]
+    pub fn for_copy(&self, root: PathBuf) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            copy: Some(Workplace { root, made: Mutex::default() }),
+        }
     }
 
     /// The mode in force.
@@ -66,11 +99,11 @@ impl PermissionAuthority {
     }
 
     fn read<T>(&self, with: impl FnOnce(&State) -> T) -> T {
-        with(&self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+        with(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn write(&self, with: impl FnOnce(&mut State)) {
-        with(&mut self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+        with(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -83,6 +116,10 @@ impl State {
 impl Authority for PermissionAuthority {
     fn decide(&self, request: &AuthorityRequest<'_>) -> Verdict {
         let (policy, mode) = self.read(|state| (Arc::clone(&state.policy), state.mode));
+        let policy = match &self.copy {
+            Some(copy) => copy.policy(policy),
+            None => policy,
+        };
         let request = Request {
             tool: &request.tool.name,
             class: request.tool.class,

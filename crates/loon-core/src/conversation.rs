@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use loon_api::event::{SubagentFinished, SubagentStarted};
 use loon_api::{
     AgentEvent, AnsweredCall, AssistantMessage, AssistantPart, Cost, EffectKey, FileChange,
     FileRead, Item, ItemBody, ItemId, Message, Mode, ToolCallItem, ToolCallStatus, ToolResult,
@@ -35,6 +36,7 @@ pub struct Conversation {
     /// The working record as it stood before each message of the user.
     records_before: HashMap<ItemId, Arc<WorkingRecord>>,
     past: Past,
+    children: Vec<KnownChild>,
     /// At least so many of the newest items are kept; absent keeps all.
     keep: Option<usize>,
     /// Older items were left out.
@@ -78,6 +80,15 @@ fn wrote(change: &FileChange) -> bool {
         && change.kept.is_none()
         && change.undoes.is_none()
         && !change.copied
+}
+
+/// A child of the session as far as the journal knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KnownChild {
+    pub(crate) started: SubagentStarted,
+    pub(crate) finished: Option<SubagentFinished>,
+    /// The model was told of its end.
+    told: bool,
 }
 
 /// Words of the user that wait.
@@ -133,6 +144,11 @@ impl Conversation {
                 Arc::make_mut(&mut self.record).apply(&changed.change);
             }
             AgentEvent::EffectFinished(finished) => self.charge(finished.usage, finished.cost),
+            AgentEvent::SubagentStarted(started) => {
+                let started = started.clone();
+                self.children.push(KnownChild { started, finished: None, told: false });
+            }
+            AgentEvent::SubagentFinished(finished) => self.take_child(finished),
             _ => {}
         }
     }
@@ -145,6 +161,28 @@ impl Conversation {
         if let Some(input) = usage.input_tokens {
             self.request_tokens = Some(input.saturating_add(usage.output_tokens.unwrap_or(0)));
         }
+    }
+
+    fn take_child(&mut self, finished: &SubagentFinished) {
+        self.usage += finished.usage;
+        self.cost += finished.cost;
+        let mut children = self.children.iter_mut();
+        if let Some(child) = children.find(|child| child.started.child == finished.child) {
+            child.finished = Some(finished.clone());
+            // The call that waited for it has its report as result.
+            child.told = !child.started.background;
+        }
+    }
+
+    /// Children of the session, oldest first. A rewind takes nothing of them back.
+    pub(crate) fn children(&self) -> &[KnownChild] {
+        &self.children
+    }
+
+    /// Ends of children that the model was not told of.
+    pub(crate) fn untold_reports(&self) -> Vec<SubagentFinished> {
+        let untold = self.children.iter().filter(|child| !child.told);
+        untold.filter_map(|child| child.finished.clone()).collect()
     }
 
     fn upsert(&mut self, item: &Item) {
@@ -160,6 +198,12 @@ impl Conversation {
         }
         if let ItemBody::ToolCall(call) = &item.body {
             self.take_call(&item.id, call);
+        }
+        if let ItemBody::Notice { text } = &item.body {
+            // A report names the child's execution.
+            for child in self.children.iter_mut().filter(|child| child.finished.is_some()) {
+                child.told |= text.contains(&child.started.child.to_string());
+            }
         }
         match self.place.get(&item.id) {
             Some(&index) => self.items[index] = item.clone(),

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::conversation::Past;
 use crate::limits::Limits;
+use crate::subagent::Worktrees;
 
 /// The models that settings name.
 pub trait Models: Send + Sync {
@@ -67,6 +68,8 @@ pub struct Dependencies {
     pub pricing: Arc<dyn Pricing>,
     /// The branch shown and told to the model.
     pub branch: Arc<BranchReader>,
+    /// Makes the Git worktrees of children.
+    pub worktrees: Worktrees,
     /// Values that hold for every session of this process.
     pub options: SessionOptions,
     /// Settings that changed since. The last one counts; absent if none did.
@@ -160,6 +163,8 @@ pub struct SessionOptions {
     pub mode: Given<Mode>,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Folders that hold definitions (skills, agent profiles), weakest first.
+    pub definitions: Vec<PathBuf>,
     /// Limits of a turn.
     pub limits: Limits,
     /// Budget of the execution.
@@ -172,6 +177,4 @@ pub struct SessionOptions {
     pub answer_schema: Option<Value>,
     /// What a person should know before the work begins, told as notices.
     pub remarks: Vec<String>,
-    /// Folders that hold definitions (skills, agent profiles), weakest first.
-    pub definitions: Vec<PathBuf>,
 }

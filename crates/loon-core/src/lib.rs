@@ -25,6 +25,7 @@ mod shown_record;
 mod skills;
 mod stream;
 mod structured;
+mod subagent;
 mod tool_search;
 mod turn;
 
@@ -33,3 +34,4 @@ pub use conversation::Conversation;
 pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions, Update, Updates};
 pub use limits::Limits;
 pub use runtime::{Runtime, RuntimeError, SessionChoice};
+pub use subagent::Worktrees;

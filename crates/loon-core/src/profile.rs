@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use loon_api::Effort;
+
 use crate::frontmatter::{Definition, LIMIT};
 
 /// Most model requests of a child whose profile names no limit.
@@ -23,6 +25,8 @@ pub(crate) struct AgentProfile {
     pub(crate) description: String,
     /// `provider/model`; absent uses the parent's.
     pub(crate) model: Option<String>,
+    /// How hard its model should think; absent uses what the model's settings say.
+    pub(crate) effort: Option<Effort>,
     /// Most model requests.
     pub(crate) max_steps: u32,
     /// Only these tools.
@@ -41,6 +45,7 @@ impl AgentProfile {
             name: GENERAL.to_owned(),
             description: "Works on any task that stands by itself.".to_owned(),
             model: None,
+            effort: None,
             max_steps: MAX_STEPS,
             tools: None,
             disallowed_tools: Vec::new(),
@@ -52,21 +57,23 @@ impl AgentProfile {
     fn parse(file_name: &str, text: &str) -> Self {
         let found = Definition::parse(text);
         Self {
-            name: found.text("name").unwrap_or(file_name).to_owned(),
-            description: found
-                .text("description")
-                .unwrap_or_default()
-                .replace(char::is_control, " "),
-            model: found.text("model").filter(|model| *model != "inherit").map(str::to_owned),
+            name: visible(found.text("name").unwrap_or(file_name)),
+            description: visible(found.text("description").unwrap_or_default()),
+            model: found.text("model").filter(|model| *model != "inherit").map(visible),
+            effort: found.text("effort").and_then(effort),
             max_steps: found
                 .text("maxTurns")
                 .and_then(|turns| turns.parse().ok())
                 .filter(|turns| *turns > 0)
                 .unwrap_or(MAX_STEPS),
-            tools: found.list("tools").filter(|tools| !tools.iter().any(|tool| tool == "*")),
-            disallowed_tools: found.list("disallowedTools").unwrap_or_default(),
+            tools: tools(&found, "tools").filter(|tools| !tools.iter().any(|tool| tool == "*")),
+            disallowed_tools: tools(&found, "disallowedTools").unwrap_or_default(),
             worktree: found.text("isolation") == Some("worktree"),
-            instruction: found.body.to_owned(),
+            instruction: found
+                .body
+                .chars()
+                .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+                .collect(),
         }
     }
 
@@ -75,6 +82,25 @@ impl AgentProfile {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
     }
+}
+
+/// One line that shows what it holds.
+fn visible(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+fn effort(word: &str) -> Option<Effort> {
+    match word {
+        "low" => Some(Effort::Low),
+        "medium" => Some(Effort::Medium),
+        "high" => Some(Effort::High),
+        _ => None,
+    }
+}
+
+/// Names of tools. Elsewhere they are written with capitals.
+fn tools(found: &Definition<'_>, field: &str) -> Option<Vec<String>> {
+    Some(found.list(field)?.iter().map(|name| name.to_lowercase()).collect())
 }
 
 /// The profiles in the `agents` folders of `places`, of which later ones outweigh earlier ones, and
@@ -122,14 +148,17 @@ mod tests {
 
     #[test]
     fn a_profile_has_limits_of_its_own() {
-        let text = "---\ndescription: Reads diffs.\nmodel: lab/small\nmaxTurns: 7\n\
+        let text = "---\ndescription: Reads diffs.\nmodel: lab/small\neffort: high\nmaxTurns: 7\n\
                     tools: read, grep, bash\ndisallowedTools: [bash]\nisolation: worktree\n---\nBe brief.";
         let profile = AgentProfile::parse("reviewer", text);
         assert_eq!((profile.name.as_str(), profile.max_steps), ("reviewer", 7));
         assert_eq!(profile.model.as_deref(), Some("lab/small"));
+        assert_eq!(profile.effort, Some(Effort::High));
         assert!(profile.worktree && profile.allows("grep"));
         assert!(!profile.allows("bash") && !profile.allows("edit"));
         assert_eq!(profile.instruction, "Be brief.");
+        let odd = AgentProfile::parse("x", "---\nname: a\u{1b}b\n---\nStay\u{1b}\n\tcalm.");
+        assert_eq!((odd.name.as_str(), odd.instruction.as_str()), ("a b", "Stay\n\tcalm."));
         let bare = AgentProfile::parse("x", "Only words.");
         assert_eq!((bare.max_steps, bare.allows("bash")), (MAX_STEPS, true));
     }

@@ -17,6 +17,10 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) guidance: &'a [(String, String)],
     /// The tools of the working record are offered.
     pub(crate) keeps_record: bool,
+    /// What a child of another session is told of its part.
+    pub(crate) instruction: Option<&'a str>,
+    /// Whom a task can be handed to, as `(name, description)`.
+    pub(crate) agents: &'a [(String, String)],
     /// Plan mode is on.
     pub(crate) plan_mode: bool,
 }
@@ -43,12 +47,21 @@ Work of several steps:
 - Begin with todo_read, then todo_write: one step for each thing asked for and for each check that will prove it. Update it whenever a step begins or ends.
 - What must outlive this conversation goes into note: findings, changed paths, decisions, failed attempts, evidence, blockers, next actions.";
 
+const CHILD: &str = "\
+You work for another agent, which sees nothing but your last message: make that a report it can act on, with what you did, what you found and where, and what you did not check. Nobody answers questions.";
+
 const PLAN_MODE: &str = "\
 Plan mode is on: nothing may be changed or executed. Explore with the reading tools, then give a plan: what to change, where, in which order, and how it will be verified. Only the user can leave plan mode.";
 
 /// Writes the system text. Stable parts come first, so that caches keep them.
 pub(crate) fn system_text(parts: &PromptParts<'_>) -> String {
     let mut text = String::from(ROLE);
+    if let Some(instruction) = parts.instruction {
+        let _ = write!(text, "\n\n{CHILD}");
+        if !instruction.is_empty() {
+            let _ = write!(text, "\n\n{instruction}");
+        }
+    }
     if parts.keeps_record {
         let _ = write!(text, "\n\n{RECORD}");
     }
@@ -62,6 +75,12 @@ pub(crate) fn system_text(parts: &PromptParts<'_>) -> String {
     let _ = write!(text, "\nDate: {}\nSystem: {}", parts.date, std::env::consts::OS);
     for (path, guidance) in parts.guidance {
         let _ = write!(text, "\n\nThe project's {path} says:\n{}", guidance.trim_end());
+    }
+    if !parts.agents.is_empty() {
+        text.push_str("\n\nAgents for delegate and background_spawn:");
+        for (name, description) in parts.agents {
+            let _ = write!(text, "\n- {name}: {description}");
+        }
     }
     if parts.plan_mode {
         let _ = write!(text, "\n\n{PLAN_MODE}");
@@ -83,6 +102,8 @@ mod tests {
             skills: "Skills: rust",
             guidance: &guidance,
             keeps_record: false,
+            instruction: None,
+            agents: &[],
             plan_mode: true,
         };
         let text = system_text(&parts);
@@ -105,6 +126,8 @@ mod tests {
             skills: "",
             guidance: &[],
             keeps_record: false,
+            instruction: None,
+            agents: &[],
             plan_mode: false,
         };
         let without = system_text(&parts);

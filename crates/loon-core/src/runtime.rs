@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given};
 use crate::session::{Leave, OPENING_ITEMS, Session, Summary};
+use crate::subagent::Lineage;
 
 /// Events that may wait for a slow front end before the session waits too.
 const EVENT_CAPACITY: usize = 256;
@@ -172,7 +173,8 @@ impl Server {
             self.deps.catch_up();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(opened.remarks);
-            let session = Session::new(deps, opened.execution, opened.conversation, commands);
+            let session =
+                Session::new(deps, Lineage::Root, opened.execution, opened.conversation, commands);
             let served = match session {
                 // Whatever it waits for, it ends: others were told that it is over.
                 Ok(session) => tokio::select! {

@@ -1,18 +1,18 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
+mod opening;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
-    Decision, HistoryPage, ItemCompleted, ModeChanged, ModelChanged, ModelsListed, Notice,
-    NoticeLevel, PromptQueued, QueueReturned, RecordChanged, SessionOpened, SessionState,
-    SessionsListed,
+    Decision, HistoryPage, ModeChanged, ModelChanged, ModelsListed, Notice, NoticeLevel,
+    PromptQueued, QueueReturned, RecordChanged, SessionsListed,
 };
 use loon_api::{
     AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode,
-    PermissionRule, RecordChange, RuleOrigin, ToolCallStatus, ToolResult, TurnNumber, TurnStatus,
-    Usage, WorkingRecord,
+    PermissionRule, RecordChange, RuleOrigin, TurnNumber, Usage, WorkingRecord,
 };
 use loon_kernel::{
     ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
-use crate::conversation::{Conversation, UNKNOWN_OUTCOME, effect_of};
+use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
@@ -30,6 +30,7 @@ use crate::runtime::RuntimeError;
 use crate::sessions::list_sessions;
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
+use crate::subagent::{Children, Lineage, next_news};
 use crate::turn::{RunningTurn, TurnEnd};
 
 /// Items of the past sent when a front end opens a session; older ones come on request.
@@ -97,6 +98,8 @@ pub(crate) struct Session {
     steering: VecDeque<String>,
     prompts: VecDeque<String>,
     pub(crate) leave: Option<Leave>,
+    pub(crate) lineage: Lineage,
+    pub(crate) children: Option<Children>,
     resumed: bool,
     commands: mpsc::Receiver<Command>,
 }
@@ -104,6 +107,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(
         deps: Dependencies,
+        lineage: Lineage,
         execution: Execution,
         conversation: Conversation,
         commands: mpsc::Receiver<Command>,
@@ -129,10 +133,27 @@ impl Session {
         let mut tools = (deps.tools)(&session)?;
         let shelf = SkillShelf::new(&options.cwd, &options.definitions);
         tools.push(native_tool(LoadSkill::new(shelf.clone())));
-        let authority = Arc::new(PermissionAuthority::new(Arc::clone(&deps.policy), mode));
+        let (authority, desk, tree, children) = match &lineage {
+            Lineage::Root => {
+                let policy = Arc::clone(&deps.policy);
+                let authority = Arc::new(PermissionAuthority::new(policy, mode));
+                let desk = Arc::new(ApprovalDesk::new(options.unattended));
+                let known = conversation.children();
+                let children = Children::new(&deps, &execution, &authority, &desk, known);
+                tools.extend(children.tools());
+                (authority, desk, children.tree(), Some(children))
+            }
+            Lineage::Child(parent) => {
+                let (authority, desk) = (Arc::clone(&parent.authority), Arc::clone(&parent.desk));
+                (authority, desk, parent.tree.clone(), None)
+            }
+        };
+        let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
+        tools.retain(is_allowed);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
         let tools = exposure.with_search(tools);
-        let desk = Arc::new(ApprovalDesk::new(options.unattended));
+        let tools: Arc<[Arc<dyn Tool>]> =
+            tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
         let gate = Arc::new(Gate::new(
             &execution,
             GateOptions {
@@ -143,6 +164,8 @@ impl Session {
                 budget: options.budget,
                 retry: RetryPolicy::default(),
                 tool_timeout: Some(options.limits.tool_timeout),
+                approval_prefix: lineage.approval_prefix(),
+                tree,
             },
         ));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
@@ -168,6 +191,8 @@ impl Session {
             steering: VecDeque::new(),
             prompts,
             leave: None,
+            lineage,
+            children,
             resumed,
             commands,
         })
@@ -175,7 +200,10 @@ impl Session {
 
     /// Serves commands until one asks to leave.
     pub(crate) async fn serve(mut self) -> Served {
-        let served = self.serve_commands().await;
+        let mut served = self.serve_commands().await;
+        if served.is_err() {
+            served = served.and(self.close_children().await);
+        }
         Served {
             leave: self.leave.take().unwrap_or(Leave::Close),
             summary: served.map(|()| self.summary),
@@ -185,9 +213,11 @@ impl Session {
 
     async fn serve_commands(&mut self) -> Result<(), RuntimeError> {
         self.close_open_turn().await?;
+        self.settle_children().await?;
         self.tell_opened().await;
         loop {
             if self.leave.is_some() {
+                self.close_children().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
                 return Ok(());
@@ -201,6 +231,10 @@ impl Session {
                 self.run_turn(prompt).await?;
                 continue;
             }
+            if self.lineage.is_child() && self.summary.last.is_some() {
+                self.end_with_turn().await?;
+                continue;
+            }
             tokio::select! {
                 biased;
                 update = next_update(&mut self.deps.updates) => self.renew(&update).await?,
@@ -208,6 +242,7 @@ impl Session {
                     Some(command) => self.handle(command).await?,
                     None => self.leave = Some(Leave::Close),
                 },
+                news = next_news(&mut self.children) => self.hear(news).await?,
             }
         }
     }
@@ -233,6 +268,23 @@ impl Session {
         Ok(())
     }
 
+    /// A child ends with its turn, unless a message came for it meanwhile. A later one fails.
+    async fn end_with_turn(&mut self) -> Result<(), RuntimeError> {
+        for last in [false, true] {
+            if last {
+                self.commands.close();
+            }
+            while let Ok(command) = self.commands.try_recv() {
+                self.handle(command).await?;
+            }
+            if !self.prompts.is_empty() {
+                return Ok(());
+            }
+        }
+        self.leave.get_or_insert(Leave::Close);
+        Ok(())
+    }
+
     /// Awaits `work` while commands keep being handled. `work` borrows nothing of the session.
     pub(crate) async fn attend<T>(
         &mut self,
@@ -248,9 +300,13 @@ impl Session {
                     Some(command) => self.handle(command).await?,
                     None => {
                         open = false;
-                        self.leave_with(Leave::Close);
+                        // A child whose line is closed ends its turn before it goes.
+                        if !self.lineage.is_child() {
+                            self.leave_with(Leave::Close);
+                        }
                     }
                 },
+                news = next_news(&mut self.children) => self.hear(news).await?,
                 done = &mut work => return Ok(done),
             }
         }
@@ -433,29 +489,6 @@ impl Session {
         self.record(self.turn_number(), ModeChanged { mode }).await
     }
 
-    /// Reads the conversation whole, if only its newest part was read to open the session. Never
-    /// while a turn adds to it.
-    pub(crate) async fn read_all(&mut self) -> Result<(), RuntimeError> {
-        if self.conversation.is_whole() || self.turn.is_some() {
-            return Ok(());
-        }
-        let store = Arc::clone(&self.deps.store);
-        let exec = self.recorder.exec();
-        let reading = tokio::task::spawn_blocking(move || -> Result<Conversation, RuntimeError> {
-            let mut whole = Conversation::default();
-            for record in store.read(exec)? {
-                let record = record?;
-                whole.apply(record.turn, &record.event);
-            }
-            Ok(whole)
-        });
-        self.conversation = reading.await.map_err(|error| {
-            let message = format!("Reading the session was cut off: {error}");
-            RuntimeError::Setup(ErrorInfo::new(ErrorCode::Internal, message))
-        })??;
-        Ok(())
-    }
-
     pub(crate) fn model_name(&self) -> Option<String> {
         self.model.clone()
     }
@@ -465,63 +498,6 @@ impl Session {
             Some(name) => self.deps.models.open(name),
             None => Err(ErrorInfo::new(ErrorCode::Invalid, "No model is set up.")
                 .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`.")),
-        }
-    }
-
-    /// Ends what a former process left open: its calls with what is known of them, its turn as
-    /// interrupted.
-    async fn close_open_turn(&mut self) -> Result<(), RuntimeError> {
-        let open = self.conversation.open_turn();
-        let state = self.execution.state();
-        for mut item in self.conversation.unfinished_calls() {
-            let turn = item.turn;
-            let begun = effect_of(&item.id)
-                .and_then(|key| state.effects.get(&key))
-                .is_some_and(|effect| effect.started.is_some());
-            if let ItemBody::ToolCall(call) = &mut item.body {
-                (call.status, call.result) = if begun {
-                    (ToolCallStatus::Unknown, Some(ToolResult::error(UNKNOWN_OUTCOME)))
-                } else {
-                    (ToolCallStatus::Cancelled, Some(ToolResult::error(NEVER_BEGUN)))
-                };
-            }
-            self.record(Some(turn), ItemCompleted { item }).await?;
-        }
-        if let Some(turn) = open {
-            let message = "The process ended while this turn was running.";
-            let finished = loon_api::event::TurnFinished {
-                status: TurnStatus::Interrupted,
-                error: Some(ErrorInfo::new(ErrorCode::OutcomeUnknown, message)),
-                steps: 0,
-                usage: Usage::default(),
-                cost: Cost::default(),
-            };
-            self.record(Some(turn), finished).await?;
-        }
-        Ok(())
-    }
-
-    async fn tell_opened(&self) {
-        let (items, more) = self.conversation.page(None, OPENING_ITEMS);
-        let session = SessionState {
-            cwd: self.deps.options.cwd.display().to_string(),
-            model: self.model.clone(),
-            mode: self.authority.mode(),
-            branch: self.branch.clone(),
-            title: self.conversation.title().map(str::to_owned),
-            resumed: self.resumed,
-            items,
-            more,
-            queued: self.prompts.iter().cloned().collect(),
-            usage: self.conversation.usage(),
-            cost: self.conversation.cost(),
-            record: WorkingRecord::clone(self.conversation.record()),
-        };
-        self.recorder.pass(None, SessionOpened { session }).await;
-        for remark in &self.deps.options.remarks {
-            let message = remark.clone();
-            let notice = Notice { level: NoticeLevel::Warning, message, hints: Vec::new() };
-            self.recorder.pass(None, notice).await;
         }
     }
 
@@ -545,7 +521,7 @@ impl Session {
         self.recorder.pass(self.turn_number(), notice).await;
     }
 
-    fn turn_number(&self) -> Option<TurnNumber> {
+    pub(crate) fn turn_number(&self) -> Option<TurnNumber> {
         self.turn.as_ref().map(|turn| turn.number)
     }
 
@@ -586,5 +562,3 @@ fn last_message(conversation: &Conversation) -> Option<String> {
         _ => None,
     })
 }
-
-const NEVER_BEGUN: &str = "The process ended before this call began; it was not made.";

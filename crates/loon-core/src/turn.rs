@@ -93,6 +93,9 @@ impl Session {
             repeats: RepeatGuard::default(),
         });
         let opened = self.open_model();
+        if let Some(children) = &self.children {
+            children.use_model(self.model_name());
+        }
         let name = self.model_name().unwrap_or_else(|| "none".to_owned());
         let started =
             TurnStarted { model: name, mode: self.authority.mode(), branch: self.branch.clone() };
@@ -119,6 +122,9 @@ impl Session {
         self.summary.cost += turn.cost;
         self.summary.last = Some(end);
         self.recorder.make_durable().await?;
+        if self.execution.is_asked_to_stop()? {
+            self.close_children().await?;
+        }
         if self.execution.stop_if_asked().await? {
             self.leave = Some(Leave::Terminate);
         }
@@ -128,6 +134,7 @@ impl Session {
     async fn steps(&mut self, model: &Arc<dyn Model>) -> Result<TurnEnd, RuntimeError> {
         loop {
             self.apply_steering().await?;
+            self.deliver_reports().await?;
             let turn = self.running()?;
             let between_steps = turn.steps > 0;
             if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && between_steps) {
@@ -454,6 +461,8 @@ impl Session {
             keeps_record: RECORD_TOOLS
                 .iter()
                 .all(|name| tools.iter().any(|tool| tool.name == *name)),
+            instruction: self.lineage.instruction(),
+            agents: &self.agents(),
             plan_mode,
         });
         let mut messages = self.conversation.messages();
@@ -469,7 +478,7 @@ impl Session {
             messages,
             tools,
             max_output_tokens: None,
-            effort: None,
+            effort: self.lineage.effort(),
             output_schema: self.schema.as_ref().map(|schema| schema.schema().clone()),
             cache_key: self.recorder.exec().to_string(),
         }
@@ -511,7 +520,7 @@ impl Session {
         self.record(Some(number), ItemCompleted { item }).await
     }
 
-    async fn add_notice(&mut self, text: String) -> Result<(), RuntimeError> {
+    pub(crate) async fn add_notice(&mut self, text: String) -> Result<(), RuntimeError> {
         let turn = self.running()?;
         let (number, index) = (turn.number, turn.notices);
         turn.notices += 1;

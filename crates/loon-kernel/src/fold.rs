@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use loon_api::event::{EffectFinished, EffectKind, EffectStatus, ExecutionStarted};
+use loon_api::event::{
+    EffectFinished, EffectKind, EffectStatus, ExecutionStarted, SubagentFinished,
+};
 use loon_api::{
     AgentEvent, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
     ExecutionKind, Seq, TurnNumber, Usage,
 };
 
-/// What all effects used together. Everything is counted when an effect ends, except requests,
-/// which count when they are sent.
+/// What all effects used together, those of ended children included. Everything is counted when an
+/// effect ends, except requests, which count when they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Input and output tokens.
@@ -128,6 +130,7 @@ impl ExecutionState {
             AgentEvent::ApprovalResolved(event) => {
                 self.asking.remove(&event.approval);
             }
+            AgentEvent::SubagentFinished(event) => self.take_child(event),
             AgentEvent::ExecutionResumed(_)
             | AgentEvent::ItemStarted(_)
             | AgentEvent::ItemDelta(_)
@@ -139,6 +142,7 @@ impl ExecutionState {
             | AgentEvent::ModelChanged(_)
             | AgentEvent::SessionRewound(_)
             | AgentEvent::RecordChanged(_)
+            | AgentEvent::SubagentStarted(_)
             | AgentEvent::RewindPreviewed(_)
             | AgentEvent::SessionOpened(_)
             | AgentEvent::HistoryPage(_)
@@ -183,6 +187,15 @@ impl ExecutionState {
         total.count += u64::from(event.status != EffectStatus::Denied);
         total.exceeded |=
             event.error.as_ref().is_some_and(|error| error.code == ErrorCode::QuotaExceeded);
+    }
+
+    /// What a child used counts with what its parent did itself, once the child has ended.
+    fn take_child(&mut self, event: &SubagentFinished) {
+        let total = &mut self.resources;
+        total.tokens = total.tokens.saturating_add(event.usage.total());
+        total.usage += event.usage;
+        total.cost += event.cost;
+        total.requests = total.requests.saturating_add(event.steps.into());
     }
 
     /// The deadline runs while effects run, and through a turn as long as no person is asked.

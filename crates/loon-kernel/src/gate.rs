@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
 use crate::port::{Follow, Model, Tool};
+use crate::tree::Tree;
 
 mod admission;
 mod model;
@@ -41,6 +42,11 @@ pub struct GateOptions {
     pub retry: RetryPolicy,
     /// How long a call may take whose tool names no time; absent is without bound.
     pub tool_timeout: Option<Duration>,
+    /// What the ids of its requests for a decision begin with. Gates that share an approver each need
+    /// another one.
+    pub approval_prefix: String,
+    /// The executions that share the budget with this one.
+    pub tree: Tree,
 }
 
 /// Judges tool calls.
@@ -102,7 +108,7 @@ pub trait Pricing: Send + Sync {
     fn price(&self, model: &str, usage: &Usage) -> Option<Money>;
 }
 
-/// What may be spent. An effect that reaches a bound still completes; the next one is denied.
+/// What a tree of executions may spend. An effect that reaches a bound still completes; the next one is denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// US dollars.
@@ -204,6 +210,8 @@ pub struct Gate {
     approver: Arc<dyn Approver>,
     pricing: Arc<dyn Pricing>,
     retry: RetryPolicy,
+    approval_prefix: String,
+    tree: Tree,
     terms: RwLock<Terms>,
 }
 
@@ -219,6 +227,7 @@ pub struct Terms {
 impl Gate {
     /// The gate of `execution`.
     pub fn new(execution: &Execution, options: GateOptions) -> Self {
+        options.tree.join(execution.recorder());
         let tools =
             options.tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
         Self {
@@ -232,6 +241,8 @@ impl Gate {
                 budget: options.budget,
                 tool_timeout: options.tool_timeout,
             }),
+            approval_prefix: options.approval_prefix,
+            tree: options.tree,
         }
     }
 

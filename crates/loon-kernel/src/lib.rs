@@ -12,6 +12,7 @@ pub mod native_tool;
 pub mod port;
 pub mod recorder;
 pub mod store;
+pub mod tree;
 
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
@@ -28,3 +29,4 @@ pub use store::{
     Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
     StoreError, Verified,
 };
+pub use tree::Tree;

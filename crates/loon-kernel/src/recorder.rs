@@ -32,6 +32,20 @@ pub struct Recorder {
     shared: Arc<Shared>,
 }
 
+/// A recorder that keeps no journal open.
+#[derive(Clone)]
+pub(crate) struct WeakRecorder(Weak<Shared>);
+
+impl WeakRecorder {
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    pub(crate) fn upgrade(&self) -> Option<Recorder> {
+        self.0.upgrade().map(|shared| Recorder { shared })
+    }
+}
+
 struct Shared {
     exec: ExecutionId,
     clock: Arc<dyn Clock>,
@@ -82,6 +96,10 @@ impl Recorder {
             syncing: tokio::sync::Mutex::new(durable),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakRecorder {
+        WeakRecorder(Arc::downgrade(&self.shared))
     }
 
     /// The execution whose journal this is.

@@ -167,6 +167,29 @@ impl Policy {
         self
     }
 
+    /// The policy for a copy of the workspace in the folder `root`. What a rule says of a place in the
+    /// workspace, it says of the same place in the copy; of the original only what is forbidden or
+    /// asked still holds.
+    #[must_use]
+    pub fn moved(&self, root: PathBuf) -> Self {
+        let mut rules = Vec::with_capacity(self.rules.len());
+        for rule in &self.rules {
+            let moved = rule.moved(&self.root, &root);
+            if moved.is_none() || rule.effect > RuleEffect::Allow {
+                rules.push(rule.clone());
+            }
+            rules.extend(moved);
+        }
+        let write_roots =
+            self.write_roots.iter().map(|folder| match folder.strip_prefix(&self.root) {
+                Ok(place) => root.join(place),
+                Err(_) => folder.clone(),
+            });
+        let mut protected = self.protected.clone();
+        protected.extend(SETTINGS_FILES.map(|name| root.join(".loon").join(name)));
+        Self { rules, write_roots: write_roots.collect(), home: self.home.clone(), root, protected }
+    }
+
     /// Adds one rule, as an answer of "always" does for the rest of a session.
     pub fn add(&mut self, effect: RuleEffect, rule: PermissionRule, origin: RuleOrigin) {
         let rule = Rule::new(effect, rule, origin, &self.root, self.home.as_deref());

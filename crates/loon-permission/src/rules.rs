@@ -60,6 +60,12 @@ impl Rule {
         Self { effect, written: rule, origin, folder, command, host }
     }
 
+    /// The rule about the same place in a copy of the folder `from`, if it is about one there.
+    pub(crate) fn moved(&self, from: &Path, to: &Path) -> Option<Self> {
+        let place = self.folder.as_ref()?.strip_prefix(from).ok()?;
+        Some(Self { folder: Some(to.join(place)), ..self.clone() })
+    }
+
     /// It speaks of every call of its tool.
     pub(crate) fn is_whole_tool(&self) -> bool {
         self.matchers() == 0

@@ -136,6 +136,11 @@ impl Session {
                 self.revision +=
                     u64::from(effect.cost != Cost::default() || !effect.usage.is_unknown());
             }
+            AgentEvent::SubagentFinished(child) => {
+                self.cost += child.cost;
+                self.usage += child.usage;
+                self.revision += 1;
+            }
             AgentEvent::PromptQueued(prompt) => {
                 self.queued.push(Queued { text: prompt.text.clone(), steer: prompt.steer });
             }

@@ -161,6 +161,9 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
             say(&format!("· {} Trying again in {seconds} s.", retried.error.message));
         }
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
+        AgentEvent::SubagentFinished(child) => {
+            say(&format!("· agent {} ({}) {}", child.id, child.agent, child.status.words()));
+        }
         AgentEvent::StreamFinished(finished) => {
             if let Some(error) = &finished.error {
                 out.flush()?;

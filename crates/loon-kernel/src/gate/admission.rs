@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{AuthorityRequest, Gate, Stop, Verdict};
+use crate::tree::Used;
 
 impl Gate {
     /// Cancelled? Past the deadline? Quota left?
@@ -32,10 +33,7 @@ impl Gate {
 
     /// Which bound of the budget is reached, if any.
     pub(super) fn spent(&self, is_request: bool) -> Option<ErrorInfo> {
-        let (usd, tokens, requests) = self.execution.recorder().with_state(|state| {
-            let used = &state.resources;
-            (used.cost.usd, used.tokens, used.requests)
-        });
+        let Used { usd, tokens, requests } = self.tree.used();
         let budget = self.terms().budget;
         let message = if let Some(max) = budget.max_usd.filter(|max| usd >= *max) {
             format!("the budget of ${max} is spent (${usd} used)")

@@ -272,6 +272,8 @@ fn options(tools: Vec<Arc<dyn Tool>>) -> GateOptions {
         budget: Budget::default(),
         retry: RetryPolicy::default(),
         tool_timeout: None,
+        approval_prefix: String::new(),
+        tree: crate::Tree::default(),
     }
 }
 

@@ -118,7 +118,9 @@ impl Gate {
             // The user asked for the call; only a rule that forbids it outweighs that.
             Verdict::Ask { .. } if effect.by_user => Ok(Ok(judged(tool, subjects))),
             Verdict::Ask { reasons, always } => {
-                let approval = approval(effect, call, tool.as_ref(), &subjects, reasons, always);
+                let mut approval =
+                    approval(effect, call, tool.as_ref(), &subjects, reasons, always);
+                approval.id = ApprovalId::new(format!("{}{}", self.approval_prefix, effect.key));
                 Ok(self.ask(effect, call, approval).await?.map(|()| judged(tool, subjects)))
             }
         }

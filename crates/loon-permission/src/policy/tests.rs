@@ -969,3 +969,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_copy_of_the_workspace_stands_in_its_place_and_opens_nothing_of_the_original() {
+    let original = policy(&[
+        (Deny, "read", "path=secret"),
+        (Allow, "write", "path=/w/p/src"),
+        (Ask, "write", "path=/w/p/src/gen"),
+        (Allow, "write", "path=/opt/out"),
+    ]);
+    let copy = original.moved(PathBuf::from("/data/copy"));
+    let write = |path| file(&copy, "write", PathAccess::Write, path, Mode::Default);
+    let read = |path| file(&copy, "read", PathAccess::Read, path, Mode::Default);
+    assert_eq!((read("/data/copy/secret/key"), read("/w/p/secret/key")), (Deny, Deny));
+    assert_eq!((read("/data/copy/a"), read("/w/p/a")), (Allow, Ask));
+    assert_eq!((write("/data/copy/src/a"), write("/w/p/src/a")), (Allow, Ask));
+    assert_eq!((write("/data/copy/src/gen/a"), write("/opt/out/a")), (Ask, Allow));
+    let auto = |path| file(&copy, "write", PathAccess::Write, path, Mode::Auto);
+    assert_eq!((auto("/data/copy/a"), auto("/w/p/a")), (Allow, Ask));
+    let settings = "/data/copy/.loon/config.toml";
+    assert_eq!(file(&copy, "write", PathAccess::Write, settings, Mode::Bypass), Ask);
+}

@@ -1,7 +1,7 @@
 //! What each event of the runtime changes.
 
-use loon_api::event::NoticeLevel;
-use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, TurnStatus};
+use loon_api::event::{NoticeLevel, SubagentFinished};
+use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
 
 use crate::event::{Action, Exit};
 use crate::model::Model;
@@ -98,6 +98,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             message: notice.message.clone(),
             hints: notice.hints.clone(),
         }),
+        AgentEvent::SubagentFinished(finished) => model.transcript.say(child_ended(finished)),
         AgentEvent::ExecutionCancelled(cancelled) => model.transcript.say(Body::Message {
             level: NoticeLevel::Warning,
             message: match &cancelled.reason {
@@ -118,6 +119,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         | AgentEvent::ExecutionResumed(_)
         | AgentEvent::TurnStarted(_)
         | AgentEvent::EffectStarted(_)
+        | AgentEvent::SubagentStarted(_)
         | AgentEvent::EffectRetried(_)
         | AgentEvent::EffectFinished(_)
         | AgentEvent::PromptQueued(_)
@@ -152,4 +154,17 @@ fn fill(model: &mut Model, kind: Kind, rows: Vec<popup::Row>) {
     if let Some(popup) = model.layers.iter_mut().rev().find(|popup| popup.kind == kind) {
         popup.set_rows(rows);
     }
+}
+
+/// One line on the end of a child.
+fn child_ended(finished: &SubagentFinished) -> Body {
+    let level = match finished.status {
+        SubagentStatus::Completed => NoticeLevel::Info,
+        _ => NoticeLevel::Warning,
+    };
+    let why = finished.error.as_ref().map(|error| format!(": {}", error.message));
+    let how = finished.status.words();
+    let message =
+        format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
+    Body::Message { level, message, hints: Vec::new() }
 }

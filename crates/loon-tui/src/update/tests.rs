@@ -6,11 +6,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
     ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, RecordChanged, RewindPreviewed,
-    SessionOpened, SessionRewound, SessionState, SessionsListed, TurnStarted,
+    SessionOpened, SessionRewound, SessionState, SessionsListed, SubagentFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, ChecklistStep, Command, Cost, Envelope, ExecutionId,
-    Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Usage, WorkStatus,
+    Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, SubagentStatus, Usage, WorkStatus,
 };
 
 use super::update;
@@ -545,4 +545,23 @@ fn themes_show_as_the_selection_moves_and_escape_goes_back() {
     assert_eq!(screen.model.theme.name(), "loom-light");
     screen.press(KeyCode::Esc);
     assert_eq!(screen.model.theme.name(), "loom-dark");
+}
+
+#[test]
+fn what_a_child_used_counts_with_the_session() {
+    let mut screen = Screen::working();
+    let usage = Usage { input_tokens: Some(40), output_tokens: Some(2), ..Usage::default() };
+    screen.tell(SubagentFinished {
+        id: "a1".to_owned(),
+        agent: "reviewer".to_owned(),
+        child: ExecutionId::generate(),
+        status: SubagentStatus::Completed,
+        error: None,
+        report: Some("Sound.".to_owned()),
+        steps: 1,
+        usage,
+        cost: Cost { unpriced: 1, ..Cost::default() },
+        worktree: None,
+    });
+    assert_eq!((screen.model.session.usage.total(), screen.model.session.cost.unpriced), (42, 1));
 }

@@ -1,0 +1,119 @@
+//! One child as its parent knows it while it works.
+
+use loon_api::event::{EffectKind, SubagentFinished};
+use loon_api::{
+    AgentEvent, At, Command, Cost, Envelope, ExecutionId, ItemBody, ToolCallStatus, Usage,
+};
+use loon_kernel::JournalStore;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// One child.
+pub(super) struct Agent {
+    /// Its short name.
+    pub(super) id: String,
+    /// Name of its profile.
+    pub(super) profile: String,
+    /// Its own execution.
+    pub(super) exec: ExecutionId,
+    /// The parent does not wait for it.
+    pub(super) background: bool,
+    /// Its line; closed once it takes nothing more.
+    pub(super) commands: mpsc::Sender<Command>,
+    /// Stops it at once.
+    pub(super) cancel: CancellationToken,
+    /// How far it has come.
+    pub(super) progress: watch::Sender<Progress>,
+}
+
+/// How far a child has come.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    /// Model requests so far.
+    pub(super) steps: u32,
+    /// Tokens so far.
+    pub(super) usage: Usage,
+    /// Money so far.
+    pub(super) cost: Cost,
+    /// The last call it made, one line.
+    pub(super) call: String,
+    /// Its last words.
+    pub(super) words: Option<String>,
+    /// When it last did something.
+    pub(super) at: At,
+    /// It was asked to stop at its next step.
+    pub(super) stopping: bool,
+    /// How it ended, once it did.
+    pub(super) end: Option<SubagentFinished>,
+}
+
+impl Progress {
+    /// A child that begins now.
+    pub(super) fn begin(at: At) -> Self {
+        Self {
+            steps: 0,
+            usage: Usage::default(),
+            cost: Cost::default(),
+            call: String::new(),
+            words: None,
+            at,
+            stopping: false,
+            end: None,
+        }
+    }
+
+    /// How far a child of an earlier process came, as far as its journal can be read.
+    pub(super) fn of_journal(store: &dyn JournalStore, exec: ExecutionId, begun: At) -> Self {
+        let mut progress = Self::begin(begun);
+        let records = store.read(exec).into_iter().flatten();
+        records.map_while(Result::ok).for_each(|record| progress.apply(&record));
+        progress
+    }
+
+    /// Takes in one event of the child.
+    fn apply(&mut self, envelope: &Envelope) {
+        self.at = envelope.at;
+        match &envelope.event {
+            AgentEvent::EffectStarted(effect) if effect.kind == EffectKind::Model => {
+                self.steps += 1;
+            }
+            AgentEvent::EffectFinished(effect) => {
+                self.usage += effect.usage;
+                self.cost += effect.cost;
+            }
+            AgentEvent::ItemStarted(started) => {
+                if let ItemBody::ToolCall(call) = &started.item.body
+                    && call.status == ToolCallStatus::Running
+                {
+                    let space = if call.title.is_empty() { "" } else { " " };
+                    let call = format!("{}{space}{}", call.tool, call.title);
+                    self.call = call.replace(char::is_control, " ");
+                }
+            }
+            AgentEvent::ItemCompleted(completed) => {
+                if let ItemBody::AssistantMessage { text, .. } = &completed.item.body {
+                    self.words = Some(text.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn has_ended(&self) -> bool {
+        self.progress.borrow().end.is_some()
+    }
+
+    /// Takes in one event of the child.
+    pub(super) fn note(&self, envelope: &Envelope) {
+        self.progress.send_modify(|progress| progress.apply(envelope));
+    }
+
+    /// Waits for its end.
+    pub(super) async fn ended(&self) -> Option<SubagentFinished> {
+        let mut progress = self.progress.subscribe();
+        // The sender lives in `self`, so an error cannot come up.
+        progress.wait_for(|progress| progress.end.is_some()).await.ok()?.end.clone()
+    }
+}

@@ -1,0 +1,180 @@
+//! The task that runs one child from its first event to its recorded end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loon_api::event::SubagentFinished;
+use loon_api::{
+    AgentEvent, Clock, Command, Envelope, ErrorCode, ErrorInfo, SubagentStatus, TurnStatus,
+};
+use loon_kernel::Execution;
+use tokio::sync::mpsc;
+use tokio::task::JoinError;
+
+use super::News;
+use super::agent::Agent;
+use super::report::report;
+use super::worktree::Worktree;
+use crate::session::{Served, Session};
+use crate::turn::TurnEnd;
+
+/// How long a child that is stopped may take to end its turn.
+const STOPPING: Duration = Duration::from_secs(2);
+
+/// A child with all it needs to run.
+pub(super) struct Child {
+    pub(super) agent: Arc<Agent>,
+    pub(super) session: Session,
+    pub(super) execution: Execution,
+    pub(super) events: mpsc::Receiver<Arc<Envelope>>,
+    pub(super) news: mpsc::Sender<News>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) worktree: Option<Worktree>,
+}
+
+impl Child {
+    /// Runs it in a task of its own to its end, of which the parent's owner hears before anybody who
+    /// waits for it.
+    pub(super) fn spawn(self) {
+        let (agent, news) = (Arc::clone(&self.agent), self.news.clone());
+        let running = tokio::spawn(Box::pin(self.run()));
+        tokio::spawn(async move {
+            let finished = running.await.unwrap_or_else(|error| broken(&agent, &error));
+            let _ = news.send(News::Finished(Box::new(finished.clone()))).await;
+            agent.progress.send_modify(|progress| progress.end = Some(finished));
+        });
+    }
+
+    async fn run(self) -> SubagentFinished {
+        let Self { agent, session, execution, events, news, clock, worktree } = self;
+        let watcher = Watcher { agent: &agent, news: &news, clock: clock.as_ref() };
+        let served = watcher.serve(session, events).await;
+        if agent.cancel.is_cancelled() {
+            // If the journal cannot be written, there is nobody left to tell.
+            let _ = execution.cancel(Some("The parent stopped it.".to_owned())).await;
+        }
+        let state = execution.state();
+        let (status, error) = match (&state.cancelled, served) {
+            (Some(reason), _) => {
+                let reason = reason.clone().unwrap_or_else(|| "It was cancelled.".to_owned());
+                (SubagentStatus::Cancelled, Some(ErrorInfo::new(ErrorCode::Cancelled, reason)))
+            }
+            (None, served) => end_of(served),
+        };
+        let worktree = match &worktree {
+            Some(worktree) => Some(worktree.look().await),
+            None => None,
+        };
+        // Until the parent has counted what it used, it counts itself; then it lets its journal go.
+        drop(execution);
+        let words = agent.progress.borrow().words.clone();
+        SubagentFinished {
+            id: agent.id.clone(),
+            agent: agent.profile.clone(),
+            child: agent.exec,
+            status,
+            error,
+            report: words.as_deref().map(report),
+            steps: u32::try_from(state.resources.requests).unwrap_or(u32::MAX),
+            usage: state.resources.usage,
+            cost: state.resources.cost,
+            worktree,
+        }
+    }
+}
+
+/// Follows what a child does.
+struct Watcher<'a> {
+    agent: &'a Agent,
+    news: &'a mpsc::Sender<News>,
+    clock: &'a dyn Clock,
+}
+
+impl Watcher<'_> {
+    /// Serves the session until its turn is over, or until it was stopped. Gives nothing if it did
+    /// not stop in time.
+    async fn serve(
+        &self,
+        session: Session,
+        mut events: mpsc::Receiver<Arc<Envelope>>,
+    ) -> Option<Served> {
+        let mut serving = Box::pin(session.serve());
+        let stopped = async {
+            self.agent.cancel.cancelled().await;
+            // Should its line be full, it is not waited for.
+            let _ = self.agent.commands.try_send(Command::Terminate);
+            self.clock.sleep(STOPPING).await;
+        };
+        let mut stopped = std::pin::pin!(stopped);
+        let served = loop {
+            tokio::select! {
+                biased;
+                served = &mut serving => break Some(served),
+                Some(envelope) = events.recv() => self.note(&envelope).await,
+                () = &mut stopped => break None,
+            }
+        };
+        // Its processes end here.
+        drop(serving);
+        while let Ok(envelope) = events.try_recv() {
+            self.note(&envelope).await;
+        }
+        served
+    }
+
+    async fn note(&self, envelope: &Envelope) {
+        self.agent.note(envelope);
+        let question = match &envelope.event {
+            AgentEvent::ApprovalRequested(requested) => {
+                let mut requested = requested.clone();
+                let who = format!("Agent {} ({}) asks.", self.agent.id, self.agent.profile);
+                requested.approval.reasons.insert(0, who);
+                requested.into()
+            }
+            AgentEvent::ApprovalResolved(resolved) => resolved.clone().into(),
+            _ => return,
+        };
+        let _ = self.news.send(News::Asks(Box::new(question))).await;
+    }
+}
+
+/// The end of a child whose task broke down, as far as it could be seen from outside.
+fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
+    let progress = agent.progress.borrow();
+    let message = format!("It broke down; this is a fault in Loom: {error}");
+    SubagentFinished {
+        id: agent.id.clone(),
+        agent: agent.profile.clone(),
+        child: agent.exec,
+        status: SubagentStatus::Failed,
+        error: Some(ErrorInfo::new(ErrorCode::Internal, message)),
+        report: progress.words.as_deref().map(report),
+        steps: progress.steps,
+        usage: progress.usage,
+        cost: progress.cost,
+        worktree: None,
+    }
+}
+
+/// How a child ended that nobody cancelled.
+fn end_of(served: Option<Served>) -> (SubagentStatus, Option<ErrorInfo>) {
+    let failed = |error| (SubagentStatus::Failed, Some(error));
+    let Some(served) = served else {
+        return failed(ErrorInfo::new(ErrorCode::Internal, "It did not come to an end."));
+    };
+    match served.summary {
+        Err(error) => failed(error.info()),
+        Ok(summary) => match summary.last {
+            None => failed(ErrorInfo::new(ErrorCode::Internal, "It never began.")),
+            Some(TurnEnd { status, error }) => (
+                match status {
+                    TurnStatus::Completed => SubagentStatus::Completed,
+                    TurnStatus::Stopped => SubagentStatus::Incomplete,
+                    TurnStatus::Interrupted => SubagentStatus::Cancelled,
+                    TurnStatus::Failed | TurnStatus::DeadlineExceeded => SubagentStatus::Failed,
+                },
+                error,
+            ),
+        },
+    }
+}

@@ -1,0 +1,230 @@
+//! Starting a child: everything that can be wrong is found out before anybody is told of it.
+
+use std::sync::Arc;
+
+use loon_api::event::SubagentStarted;
+use loon_api::{Command, ErrorInfo, ExecutionId, ExecutionKind, Mode};
+use loon_kernel::{Execution, StartOptions};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::agent::{Agent, Progress};
+use super::child::Child;
+use super::worktree::Worktree;
+use super::{Lineage, News, Parentage, RUNNING, Subagents};
+use crate::authority::PermissionAuthority;
+use crate::conversation::Conversation;
+use crate::deps::{Dependencies, Given};
+use crate::profile::{AgentProfile, read_profiles};
+use crate::session::Session;
+
+/// Events of a child that may wait for its watcher.
+const EVENT_CAPACITY: usize = 256;
+
+/// Commands that may wait for a child.
+const COMMAND_CAPACITY: usize = 64;
+
+/// Longest task in bytes.
+const TASK_LIMIT: usize = 64 * 1024;
+
+/// A task for a child.
+pub(super) struct Order<'a> {
+    /// Name of a profile.
+    pub(super) agent: &'a str,
+    /// What to do.
+    pub(super) task: &'a str,
+    /// Nobody waits for it.
+    pub(super) background: bool,
+}
+
+impl Subagents {
+    /// Starts a child. The error is what the model reads.
+    pub(super) async fn start(
+        &self,
+        order: &Order<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Agent>, String> {
+        let profile = self.profile(order.agent)?;
+        let task = order.task.trim();
+        if task.is_empty() {
+            return Err("The task is empty. Say what the agent is to do.".to_owned());
+        }
+        if task.len() > TASK_LIMIT {
+            return Err(format!("The task is longer than {TASK_LIMIT} bytes. Put it in a file."));
+        }
+        let model = self.model_of(&profile)?;
+        if order.background {
+            self.check_room()?;
+        }
+        let exec = ExecutionId::generate();
+        let worktree = if profile.worktree {
+            if self.authority.mode() == Mode::Plan {
+                return Err(format!(
+                    "Agent {} works in a Git worktree, and plan mode makes none. Use another agent, or \
+                     wait until the user leaves plan mode.",
+                    profile.name
+                ));
+            }
+            Some(self.deps.worktrees.add(&self.deps.options.cwd, exec, cancel).await?)
+        } else {
+            None
+        };
+        let plan = Plan { exec, profile, task, model, worktree, background: order.background };
+        let path = plan.worktree.as_ref().map(|worktree| worktree.path.display().to_string());
+        self.launch(plan).await.map_err(|error| match path {
+            Some(path) => format!("{} Its worktree {path} is left there.", error.message),
+            None => error.message,
+        })
+    }
+
+    fn profile(&self, name: &str) -> Result<AgentProfile, String> {
+        let mut profiles = read_profiles(&self.deps.options.definitions);
+        match profiles.iter().position(|profile| profile.name == name) {
+            Some(at) => Ok(profiles.swap_remove(at)),
+            None => {
+                let known: Vec<&str> =
+                    profiles.iter().map(|profile| profile.name.as_str()).collect();
+                Err(format!("There is no agent called {name:?}. There are: {}.", known.join(", ")))
+            }
+        }
+    }
+
+    fn model_of(&self, profile: &AgentProfile) -> Result<String, String> {
+        let model = profile.model.clone().or_else(|| self.parent_model());
+        let model = model.ok_or_else(|| "No model is set up.".to_owned())?;
+        match self.deps.models.open(&model) {
+            Ok(_) => Ok(model),
+            Err(error) => Err(format!(
+                "The model {model} of agent {} cannot be used: {}",
+                profile.name, error.message
+            )),
+        }
+    }
+
+    fn check_room(&self) -> Result<(), String> {
+        let running = |agent: &&Arc<Agent>| agent.background && !agent.has_ended();
+        if self.table().agents.iter().filter(running).count() < RUNNING {
+            return Ok(());
+        }
+        Err(format!(
+            "{RUNNING} agents work in the background already, which is the most there may be. Wait for \
+             one to finish or end one with background_kill."
+        ))
+    }
+
+    async fn launch(&self, plan: Plan<'_>) -> Result<Arc<Agent>, ErrorInfo> {
+        let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
+        let (sender, events) = mpsc::channel(EVENT_CAPACITY);
+        let deps = self.dependencies(&plan);
+        let clock = Arc::clone(&deps.clock);
+        let start = StartOptions {
+            exec: Some(plan.exec),
+            kind: ExecutionKind::Subagent,
+            cwd: deps.options.cwd.display().to_string(),
+            parent: Some(self.parent.exec()),
+            deadline: deps.options.deadline.value,
+        };
+        let store = Arc::clone(&deps.store);
+        let execution = Execution::start(store, Arc::clone(&clock), start, sender)
+            .await
+            .map_err(|error| error.info())?;
+        let id = self.next_id();
+        let parentage = Parentage {
+            id: id.clone(),
+            authority: self.authority_of(plan.worktree.as_ref()),
+            desk: Arc::clone(&self.desk),
+            tree: self.tree.clone(),
+            profile: plan.profile.clone(),
+        };
+        let lineage = Lineage::Child(parentage);
+        let past = Conversation::default();
+        let session = match Session::new(deps, lineage, execution.clone(), past, receiver) {
+            Ok(session) => session,
+            Err(error) => {
+                // It has a journal already; that it never began belongs there. The answer tells more.
+                let _ = execution.cancel(Some(error.message.clone())).await;
+                return Err(error);
+            }
+        };
+        // There is room: the line is new.
+        let _ = commands.send(Command::Prompt { text: plan.task.to_owned() }).await;
+        let agent = Arc::new(Agent {
+            id,
+            profile: plan.profile.name,
+            exec: plan.exec,
+            background: plan.background,
+            commands,
+            cancel: self.cancel.child_token(),
+            progress: watch::Sender::new(Progress::begin(clock.now())),
+        });
+        self.table().agents.push(Arc::clone(&agent));
+        let started = SubagentStarted {
+            id: agent.id.clone(),
+            agent: agent.profile.clone(),
+            child: agent.exec,
+            task: plan.task.to_owned(),
+            model: plan.model,
+            background: agent.background,
+            worktree: plan.worktree.as_ref().map(|tree| tree.path.display().to_string()),
+        };
+        // An owner that is gone takes its children with it.
+        let _ = self.news.send(News::Started(Box::new(started))).await;
+        let child = Child {
+            agent: Arc::clone(&agent),
+            session,
+            execution,
+            events,
+            news: self.news.clone(),
+            clock,
+            worktree: plan.worktree,
+        };
+        child.spawn();
+        Ok(agent)
+    }
+
+    fn dependencies(&self, plan: &Plan<'_>) -> Dependencies {
+        let mut deps = self.deps.clone();
+        let options = &mut deps.options;
+        options.model = Given { value: Some(plan.model.clone()), explicit: true };
+        options.limits.max_steps = plan.profile.max_steps;
+        options.deadline = Given { value: self.parent.remaining(), explicit: false };
+        options.answer_schema = None;
+        // Changed settings reach a child through what it shares with its parent.
+        deps.updates = watch::channel(None).1;
+        let options = &mut deps.options;
+        options.remarks.clear();
+        if plan.profile.tools.is_some() {
+            // Whoever names tools wants them at hand.
+            options.tools = loon_api::ToolSet::Full;
+        }
+        if let Some(worktree) = &plan.worktree {
+            options.cwd.clone_from(&worktree.root);
+            let root = worktree.root.clone();
+            deps.branch = Arc::new(move || loon_exec::git::branch(&root));
+        }
+        deps
+    }
+
+    fn authority_of(&self, worktree: Option<&Worktree>) -> Arc<PermissionAuthority> {
+        match worktree {
+            Some(worktree) => Arc::new(self.authority.for_copy(worktree.root.clone())),
+            None => Arc::clone(&self.authority),
+        }
+    }
+
+    fn next_id(&self) -> String {
+        let mut table = self.table();
+        table.given += 1;
+        format!("a{}", table.given)
+    }
+}
+
+/// A child that can be started.
+struct Plan<'a> {
+    exec: ExecutionId,
+    profile: AgentProfile,
+    task: &'a str,
+    model: String,
+    worktree: Option<Worktree>,
+    background: bool,
+}
