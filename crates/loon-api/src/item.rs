@@ -51,6 +51,9 @@ pub enum ItemBody {
     Notice {
         /// One or a few sentences.
         text: String,
+        /// It speaks of the call before it, and reaches the model with that call's result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        about_call: bool,
     },
 }
 

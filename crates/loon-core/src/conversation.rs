@@ -199,7 +199,7 @@ impl Conversation {
         if let ItemBody::ToolCall(call) = &item.body {
             self.take_call(&item.id, call);
         }
-        if let ItemBody::Notice { text } = &item.body {
+        if let ItemBody::Notice { text, .. } = &item.body {
             // A report names the child's execution.
             for child in self.children.iter_mut().filter(|child| child.finished.is_some()) {
                 child.told |= text.contains(&child.started.child.to_string());
@@ -388,7 +388,13 @@ impl Conversation {
                     }
                     push_user(&mut messages, text);
                 }
-                (ItemBody::Notice { text }, _) => push_user(&mut messages, text),
+                (ItemBody::Notice { text, about_call }, _) => {
+                    let call = messages.last_mut().and_then(last_call).filter(|_| *about_call);
+                    match call {
+                        Some(call) => call.result.text.push_str(&format!("\n\n[{text}]")),
+                        None => push_user(&mut messages, text),
+                    }
+                }
                 (ItemBody::ToolCall(call), None) => {
                     let result = result_of(call);
                     push_user(
@@ -413,6 +419,16 @@ fn flush(messages: &mut Vec<Message>, answer: &mut Option<(TurnNumber, &str, Vec
         && parts.iter().any(|part| !matches!(part, AssistantPart::Thinking(_)))
     {
         messages.push(Message::Assistant(AssistantMessage { parts }));
+    }
+}
+
+fn last_call(message: &mut Message) -> Option<&mut AnsweredCall> {
+    match message {
+        Message::Assistant(AssistantMessage { parts }) => match parts.last_mut() {
+            Some(AssistantPart::Call(call)) => Some(call),
+            _ => None,
+        },
+        Message::User(_) => None,
     }
 }
 

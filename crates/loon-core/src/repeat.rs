@@ -3,15 +3,20 @@
 use loon_api::{Item, ItemBody, ToolCallItem};
 use serde_json::Value;
 
-/// So many times in a row are told to the model and the user.
+/// So many times in a row are told to the model and the user, and then ever more rarely.
 const TOLD: u32 = 3;
 
-/// So many times in a row end the turn.
-const ENDS: u32 = 9;
+/// So many times in a row end a turn that a person can look at and go on with.
+const ENDS_ATTENDED: u32 = 9;
+
+/// The same where nobody is there: a program may well wait by asking again and again.
+const ENDS_UNATTENDED: u32 = 250;
 
 /// Counts how often the newest call came in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RepeatGuard {
+    ends: u32,
+    tells: u32,
     last: Option<Call>,
     times: u32,
 }
@@ -43,6 +48,11 @@ pub(crate) enum Repeat {
 }
 
 impl RepeatGuard {
+    pub(crate) fn new(unattended: bool) -> Self {
+        let ends = if unattended { ENDS_UNATTENDED } else { ENDS_ATTENDED };
+        Self { ends, tells: TOLD, last: None, times: 0 }
+    }
+
     /// Looks at a finished call.
     pub(crate) fn look_at(&mut self, item: &Item) -> Option<Repeat> {
         let ItemBody::ToolCall(call) = &item.body else { return None };
@@ -51,20 +61,23 @@ impl RepeatGuard {
             self.times += 1;
         } else {
             self.times = 1;
+            self.tells = TOLD;
             self.last = Some(call);
         }
         let (tool, times) = (&self.last.as_ref()?.tool, self.times);
-        if times >= ENDS {
+        if times >= self.ends {
             return Some(Repeat::End(format!(
                 "The model made the same call of {tool} with the same result {times} times in a row."
             )));
         }
-        times.is_multiple_of(TOLD).then(|| {
-            Repeat::Tell(format!(
-                "The same call of {tool} gave the same result {times} times in a row. Making it \
-                 again will not change that: try another way, or say what is missing."
-            ))
-        })
+        if times < self.tells {
+            return None;
+        }
+        self.tells *= TOLD;
+        Some(Repeat::Tell(format!(
+            "The same call of {tool} gave the same result {times} times in a row. Making it again \
+             will not change that: try another way, or say what is missing."
+        )))
     }
 }
 
@@ -84,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_the_same_call_with_the_same_result_in_a_row_counts() {
-        let mut guard = RepeatGuard::default();
+        let mut guard = RepeatGuard::new(false);
         for (path, text) in [("a", "x"), ("a", "x"), ("a", "y"), ("a", "x"), ("b", "x"), ("a", "x")]
         {
             assert_eq!(guard.look_at(&call(path, text)), None);
@@ -95,10 +108,10 @@ mod tests {
 
     #[test]
     fn a_model_that_does_not_listen_is_stopped() {
-        let mut guard = RepeatGuard::default();
+        let mut guard = RepeatGuard::new(false);
         let seen: Vec<_> = (0..9).map(|_| guard.look_at(&call("a", "x"))).collect();
         let told = seen.iter().flatten().filter(|repeat| matches!(repeat, Repeat::Tell(_))).count();
-        assert_eq!(told, 2);
+        assert_eq!(told, 1);
         assert!(matches!(seen.last(), Some(Some(Repeat::End(_)))));
     }
 }

@@ -90,7 +90,7 @@ impl Session {
             asks_anew: false,
             schema_retried: false,
             last_step_denied: false,
-            repeats: RepeatGuard::default(),
+            repeats: RepeatGuard::new(self.deps.options.unattended),
         });
         let opened = self.open_model();
         if let Some(children) = &self.children {
@@ -392,7 +392,7 @@ impl Session {
         match repeat {
             None => Ok(StepResult::Continue),
             Some(Repeat::Tell(words)) => {
-                self.add_notice(words).await?;
+                self.add_words(words, true).await?;
                 Ok(StepResult::Continue)
             }
             Some(Repeat::End(words)) => {
@@ -521,11 +521,15 @@ impl Session {
     }
 
     pub(crate) async fn add_notice(&mut self, text: String) -> Result<(), RuntimeError> {
+        self.add_words(text, false).await
+    }
+
+    async fn add_words(&mut self, text: String, about_call: bool) -> Result<(), RuntimeError> {
         let turn = self.running()?;
         let (number, index) = (turn.number, turn.notices);
         turn.notices += 1;
         let id = ItemId::notice(number, index);
-        let item = Item { id, turn: number, body: ItemBody::Notice { text } };
+        let item = Item { id, turn: number, body: ItemBody::Notice { text, about_call } };
         self.recorder.pass(Some(number), ItemStarted { item: item.clone() }).await;
         self.record(Some(number), ItemCompleted { item }).await
     }

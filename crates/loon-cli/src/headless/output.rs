@@ -153,7 +153,7 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
                     say(&format!("    {step}"));
                 }
             }
-            ItemBody::Notice { text } => say(&format!("· {text}")),
+            ItemBody::Notice { text, .. } => say(&format!("· {text}")),
             _ => {}
         },
         AgentEvent::EffectRetried(retried) => {

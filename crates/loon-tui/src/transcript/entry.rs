@@ -27,7 +27,7 @@ impl Entry {
                 arguments: 0,
                 since: now,
             },
-            ItemBody::Notice { text } => Body::Notice { text: text.clone() },
+            ItemBody::Notice { text, .. } => Body::Notice { text: text.clone() },
         };
         Self { key: Key::Item(item.id.clone()), body, fold: Fold::Auto, laid: None }
     }

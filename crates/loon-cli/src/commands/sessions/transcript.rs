@@ -43,7 +43,7 @@ fn write_item(text: &mut String, item: &Item) {
             writeln!(text, "\n{}{mark}", words.trim_end())
         }
         ItemBody::Thinking(_) => Ok(()),
-        ItemBody::Notice { text: words } => writeln!(text, "\n*{words}*"),
+        ItemBody::Notice { text: words, .. } => writeln!(text, "\n*{words}*"),
         ItemBody::ToolCall(call) => {
             write_call(text, call);
             Ok(())
