@@ -151,6 +151,13 @@ impl ToolCallItem {
     }
 }
 
+impl FileChange {
+    /// The path as it is on disk; the one shown may stand for characters that cannot be shown.
+    pub fn real_path(&self) -> &str {
+        self.exact.as_deref().unwrap_or(&self.path)
+    }
+}
+
 /// One file that a call showed to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRead {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 pub(crate) use self::live::Follower;
-use self::live::{LiveModels, LivePrices};
+use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
 use crate::args::SessionArgs;
@@ -213,9 +213,13 @@ impl Setup {
         let root = self.root.clone();
         let store = Arc::new(self.store());
         let web = watch::Sender::new(Arc::new(web::options(settings)));
-        let tools = tools::factory(Arc::clone(&store), self.secret_variables(), web.subscribe());
-        let (follower, updates) =
-            Follower::new(self.clone(), &run, Arc::clone(&models), Arc::clone(&prices), web);
+        let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
+        let spawner = Spawner::following(secrets.subscribe());
+        let tools = tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe());
+        let (follower, updates) = {
+            let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
+            Follower::new(self.clone(), &run, Handles { models, prices, web, secrets })
+        };
         let mut remarks = self.remarks();
         remarks.extend(follower.remark());
         let deps = Dependencies {
@@ -226,10 +230,7 @@ impl Setup {
             models,
             policy: Arc::new(self.policy()),
             rules: Arc::new(LocalRules::new(self.at.clone())),
-            worktrees: Worktrees::new(
-                Spawner::new(self.secret_variables()),
-                self.paths.data.join("worktrees"),
-            ),
+            worktrees: Worktrees::new(spawner, self.paths.data.join("worktrees")),
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {
                 cwd: self.root.clone(),

@@ -121,14 +121,15 @@ impl Merge {
                         None => format!("no setting is called {path}; it has no effect"),
                     };
                     let origin = layer.origin(&path);
-                    // A misspelt list of rules would be a deny that is not there.
-                    if path.starts_with("permissions.") || near.as_deref() == Some("permissions") {
+                    // A misspelt list of rules would be a deny that is not there, a misspelt bound
+                    // no bound.
+                    if hangs_on_safety(&path) || near.as_deref().is_some_and(hangs_on_safety) {
                         if !path.contains("_rules[") {
                             return Err(ConfigError::Invalid {
                                 origin,
                                 problem: message,
                                 fix: format!(
-                                    "correct or remove `{name}`; unknown keys are refused where permissions are"
+                                    "correct or remove `{name}`; unknown keys are refused where safety hangs on them"
                                 ),
                             });
                         }
@@ -284,6 +285,12 @@ impl Merge {
         }
         Ok(roots)
     }
+}
+
+/// True if the key lies in a section of which nothing may be passed over.
+fn hangs_on_safety(path: &str) -> bool {
+    let section = path.split(['.', '[']).next().unwrap_or_default().to_owned();
+    schema::is_strict(&[section])
 }
 
 /// Reads the merged values; says which one is wrong. The words are empty where the schema has better

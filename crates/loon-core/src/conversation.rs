@@ -60,7 +60,7 @@ impl Past {
             self.reads.insert(self.cwd.join(path), sha256.clone());
         }
         for change in &call.changes {
-            let path = self.cwd.join(&change.path);
+            let path = self.cwd.join(change.real_path());
             match &change.after {
                 Some(after) if wrote(change) => self.reads.insert(path, after.clone()),
                 _ => self.reads.remove(&path),
@@ -230,7 +230,9 @@ impl Conversation {
     /// Twice as many are let in before the older half goes, so that each item is moved once.
     fn leave_out_oldest(&mut self) {
         let Some(keep) = self.keep.filter(|keep| self.items.len() > keep * 2) else { return };
-        self.items.drain(..self.items.len() - keep);
+        for item in self.items.drain(..self.items.len() - keep) {
+            self.records_before.remove(&item.id);
+        }
         self.cut = true;
         let ids = self.items.iter().enumerate();
         self.place = ids.map(|(index, item)| (item.id.clone(), index)).collect();
@@ -245,6 +247,7 @@ impl Conversation {
         };
         for item in self.items.drain(index..) {
             self.place.remove(&item.id);
+            self.records_before.remove(&item.id);
         }
         self.request_tokens = None;
         if self.items.is_empty() {

@@ -5,18 +5,17 @@ mod opening;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use loon_api::command::ApprovalScope;
 use loon_api::event::{
-    Decision, HistoryPage, ModeChanged, ModelChanged, ModelsListed, Notice, NoticeLevel,
-    PromptQueued, QueueReturned, RecordChanged, SessionsListed,
+    HistoryPage, ModeChanged, ModelChanged, ModelsListed, Notice, NoticeLevel, PromptQueued,
+    QueueReturned, RecordChanged, SessionsListed,
 };
 use loon_api::{
-    AgentEvent, ApprovalId, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode,
-    PermissionRule, RecordChange, RuleOrigin, TurnNumber, Usage, WorkingRecord,
+    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode, RecordChange,
+    TurnNumber, Usage, WorkingRecord,
 };
 use loon_kernel::{
-    ApprovalAnswer, Approver, Authority, Execution, Gate, GateOptions, Model, Recorder,
-    RetryPolicy, Terms, Tool, native_tool,
+    Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy, Terms, Tool,
+    native_tool,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -93,7 +92,7 @@ pub(crate) struct Session {
     mode_before_plan: Mode,
     /// The mode is that of the settings, and nobody chose another.
     follows_mode: bool,
-    desk: Arc<ApprovalDesk>,
+    pub(crate) desk: Arc<ApprovalDesk>,
     model: Option<String>,
     steering: VecDeque<String>,
     prompts: VecDeque<String>,
@@ -221,6 +220,10 @@ impl Session {
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
                 return Ok(());
+            }
+            if self.execution.stop_if_asked().await? {
+                self.leave = Some(Leave::Terminate);
+                continue;
             }
             if let Some(prompt) = self.next_prompt() {
                 self.branch = (self.deps.branch)();
@@ -410,57 +413,6 @@ impl Session {
             self.add_user_message(text, true).await?;
         }
         Ok(())
-    }
-
-    async fn approve(
-        &mut self,
-        approval: &ApprovalId,
-        scope: ApprovalScope,
-        rule: Option<PermissionRule>,
-    ) {
-        // A late or invented answer must not leave a rule behind.
-        if !self.desk.waits(approval) {
-            return self.warn_of_no_request(approval).await;
-        }
-        if scope != ApprovalScope::Once {
-            let Some(rule) = &rule else {
-                let message = "Approving for longer than once needs a rule; the call still waits.";
-                return self.warn(ErrorInfo::new(ErrorCode::Invalid, message)).await;
-            };
-            let kept = match scope {
-                ApprovalScope::Project => Some(self.deps.rules.keep(rule)),
-                ApprovalScope::Once | ApprovalScope::Session => None,
-            };
-            match kept {
-                Some(Ok(file)) => {
-                    let source = file.display().to_string();
-                    self.authority.allow(rule.clone(), RuleOrigin { source, line: None });
-                }
-                Some(Err(error)) => {
-                    self.warn(error).await;
-                    self.authority.allow_for_session(rule.clone());
-                }
-                None => self.authority.allow_for_session(rule.clone()),
-            }
-        }
-        let answer = ApprovalAnswer { decision: Decision::Approved, reason: None, rule };
-        self.settle(approval, answer).await;
-    }
-
-    async fn deny(&mut self, approval: &ApprovalId, reason: Option<String>) {
-        let answer = ApprovalAnswer { decision: Decision::Denied, reason, rule: None };
-        self.settle(approval, answer).await;
-    }
-
-    async fn settle(&mut self, approval: &ApprovalId, answer: ApprovalAnswer) {
-        if !self.desk.answer(approval, answer) {
-            self.warn_of_no_request(approval).await;
-        }
-    }
-
-    async fn warn_of_no_request(&self, approval: &ApprovalId) {
-        let message = format!("Nothing waits for approval {approval}.");
-        self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
     }
 
     async fn set_model(&mut self, model: String) -> Result<(), RuntimeError> {

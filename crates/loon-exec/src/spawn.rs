@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -105,21 +106,33 @@ pub struct Finished {
 }
 
 /// Starts processes that share an environment: ours without the hidden variables.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Spawner {
-    hidden: Arc<[String]>,
+    hidden: watch::Receiver<Arc<[String]>>,
+}
+
+impl Default for Spawner {
+    fn default() -> Self {
+        Self::new([])
+    }
 }
 
 impl Spawner {
     /// A spawner whose processes do not see the environment variables with these names.
     pub fn new(hidden: impl IntoIterator<Item = String>) -> Self {
-        Self { hidden: hidden.into_iter().collect() }
+        // What was sent stays to be read when the sender is gone.
+        Self::following(watch::channel(hidden.into_iter().collect()).1)
+    }
+
+    /// The same with names that may change.
+    pub fn following(hidden: watch::Receiver<Arc<[String]>>) -> Self {
+        Self { hidden }
     }
 
     /// A program to run in `cwd`.
     pub fn program(&self, program: impl Into<OsString>, cwd: &Path) -> Spawn {
         let spawn = Spawn::new(program.into(), cwd);
-        self.hidden.iter().fold(spawn, Spawn::env_remove)
+        self.hidden.borrow().iter().fold(spawn, Spawn::env_remove)
     }
 
     /// Where a program of this name lies on the `PATH` that it would be looked for on.

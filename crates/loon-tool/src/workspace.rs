@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
-pub(crate) use log::{ChangeLog, Target, real_path};
+pub(crate) use log::{ChangeLog, Target};
 use loon_api::{EffectKey, FileChange, FileRead};
 
 use crate::text::visible_line;

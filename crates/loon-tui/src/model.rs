@@ -122,6 +122,10 @@ impl Model {
         self.placeholder = options.placeholder;
         self.spinner = options.spinner;
         self.transcript.forget_layout();
+        self.panel.forget_layout();
+        if let Some(rewind) = &mut self.rewind {
+            rewind.forget_layout();
+        }
         self.repaint = true;
     }
 

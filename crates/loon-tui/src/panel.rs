@@ -68,6 +68,11 @@ impl Panel {
         }
     }
 
+    /// It is laid out anew when it is shown next.
+    pub(crate) fn forget_layout(&mut self) {
+        self.made_for = None;
+    }
+
     /// Its lines, top to bottom.
     pub(crate) fn lines(&self) -> &[Line] {
         &self.lines

@@ -84,6 +84,11 @@ impl Rewind {
         self.detail.is_some()
     }
 
+    /// It is laid out anew when it is shown next.
+    pub(crate) fn forget_layout(&mut self) {
+        self.laid.0 = 0;
+    }
+
     /// Lays the detail out, if that was not done for this width.
     pub(crate) fn layout(&mut self, width: usize, glyphs: &Glyphs) {
         let Some(detail) = &self.detail else { return };

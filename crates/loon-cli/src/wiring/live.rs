@@ -62,26 +62,43 @@ impl Pricing for LivePrices {
     }
 }
 
+/// Handles through which parts of a runtime follow the settings.
+pub(super) struct Handles {
+    pub(super) models: Arc<LiveModels>,
+    pub(super) prices: Arc<LivePrices>,
+    pub(super) web: watch::Sender<Arc<WebOptions>>,
+    /// Names of variables that no tool's process may see.
+    pub(super) secrets: watch::Sender<Arc<[String]>>,
+}
+
+impl Handles {
+    fn renew(&self, setup: &Setup) {
+        let settings = &setup.loaded.settings;
+        let models = SettingsModels::new(settings, &setup.root);
+        self.prices.replace(models.prices());
+        self.models.replace(models);
+        self.web.send_replace(Arc::new(web::options(settings)));
+        // A name that was secret once stays hidden.
+        let mut names = setup.secret_variables();
+        names.extend_from_slice(&self.secrets.borrow());
+        names.sort();
+        names.dedup();
+        self.secrets.send_replace(names.into());
+    }
+}
+
 /// What keeps a runtime up to date with the settings, before it has begun.
 pub(crate) struct Follower {
     setup: Setup,
     max_steps: Option<u32>,
-    models: Arc<LiveModels>,
-    prices: Arc<LivePrices>,
-    web: watch::Sender<Arc<WebOptions>>,
+    handles: Handles,
     updates: watch::Sender<Option<Arc<Update>>>,
     watched: Result<(SettingsWatch, watch::Receiver<Arc<Snapshot>>), ErrorInfo>,
 }
 
 impl Follower {
     /// Begins to watch the files.
-    pub(super) fn new(
-        setup: Setup,
-        run: &RunOptions,
-        models: Arc<LiveModels>,
-        prices: Arc<LivePrices>,
-        web: watch::Sender<Arc<WebOptions>>,
-    ) -> (Self, Updates) {
+    pub(super) fn new(setup: Setup, run: &RunOptions, handles: Handles) -> (Self, Updates) {
         let watched = SettingsWatch::start(
             setup.files.clone(),
             setup.inputs.clone(),
@@ -90,7 +107,7 @@ impl Follower {
             setup.trusted,
         );
         let (updates, receiver) = watch::channel(None);
-        (Self { setup, max_steps: run.max_steps, models, prices, web, updates, watched }, receiver)
+        (Self { setup, max_steps: run.max_steps, handles, updates, watched }, receiver)
     }
 
     /// What a person should know if the files cannot be watched.
@@ -100,9 +117,9 @@ impl Follower {
 
     /// Passes changes on until the guard is dropped. `seen` is shown each of them.
     pub(crate) fn start(self, seen: impl Fn(&Setup) + Send + 'static) -> Following {
-        let Self { setup, max_steps, models, prices, web, updates, watched } = self;
+        let Self { setup, max_steps, handles, updates, watched } = self;
         let Ok((watch, mut snapshots)) = watched else { return Following(None) };
-        let mut current = Current { setup, max_steps, models, prices, web };
+        let mut current = Current { setup, max_steps, handles };
         let task = tokio::spawn(async move {
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
@@ -130,9 +147,7 @@ impl Drop for Following {
 struct Current {
     setup: Setup,
     max_steps: Option<u32>,
-    models: Arc<LiveModels>,
-    prices: Arc<LivePrices>,
-    web: watch::Sender<Arc<WebOptions>>,
+    handles: Handles,
 }
 
 impl Current {
@@ -152,13 +167,10 @@ impl Current {
         let remarks = self.setup.remarks();
         let new = remarks.iter().filter(|remark| !former.contains(remark));
         notices.extend(new.map(|remark| notice(NoticeLevel::Warning, remark.clone())));
-        let settings = &self.setup.loaded.settings;
         if snapshot.problem.is_none() {
-            let models = SettingsModels::new(settings, &self.setup.root);
-            self.prices.replace(models.prices());
-            self.models.replace(models);
-            self.web.send_replace(Arc::new(web::options(settings)));
+            self.handles.renew(&self.setup);
         }
+        let settings = &self.setup.loaded.settings;
         Update {
             policy: Arc::new(self.setup.policy()),
             model: settings.session.model.clone(),

@@ -8,14 +8,12 @@ use loon_exec::Spawner;
 use loon_kernel::FileStore;
 use loon_tool::{Environment, LiveWebOptions, Workspace, native_tools};
 
-/// Makes the tools of each execution over its folder. Their processes do not see the variables
-/// named `secrets`.
+/// Makes the tools of each execution over its folder. `spawner` starts their processes.
 pub(super) fn factory(
     store: Arc<FileStore>,
-    secrets: Vec<String>,
+    spawner: Spawner,
     web: LiveWebOptions,
 ) -> Arc<ToolFactory> {
-    let spawner = Spawner::new(secrets);
     Arc::new(move |session| {
         let snapshots = store.dir(session.exec).join("snapshots");
         let workspace = Workspace::new(session.cwd, snapshots).map_err(|error| {

@@ -11,7 +11,7 @@ use loon_api::{EffectKey, EntryKind, FileChange};
 
 use super::outlook::{Outlook, rebased};
 use crate::snapshot;
-use crate::workspace::{Target, Workspace, real_path};
+use crate::workspace::{Target, Workspace};
 use crate::write_path::{Action, Intent, Planned, trash_names, trash_place, tree};
 
 /// Files larger than this are not shown line by line.
@@ -68,7 +68,7 @@ type Conflict = String;
 impl Planner<'_> {
     fn take_back(&mut self, target: &Target) {
         let change = &target.change;
-        let path = self.path(real_path(change));
+        let path = self.path(change.real_path());
         let other = change.from.as_ref().map(|from| self.path(from));
         let places: Vec<PathBuf> = std::iter::once(path.clone()).chain(other).collect();
         if places.iter().any(|place| self.left_out.contains(place)) {

@@ -43,7 +43,7 @@ impl ChangeLog {
                 let of_call = |entry: &Logged| entry.key == *undoes;
                 let named = &self.entries[newest];
                 (of_call(named) || of_call(&self.entries[named.root]))
-                    && goes_back_to(&named.change) == real_path(&change)
+                    && goes_back_to(&named.change) == change.real_path()
             });
             lines.last().copied()
         });
@@ -130,12 +130,7 @@ impl ChangeLog {
 
 /// The path that the change which takes this one back is recorded under.
 fn goes_back_to(change: &FileChange) -> &str {
-    change.from.as_deref().unwrap_or(real_path(change))
-}
-
-/// The path of a change as it is on disk.
-pub(crate) fn real_path(change: &FileChange) -> &str {
-    change.exact.as_deref().unwrap_or(&change.path)
+    change.from.as_deref().unwrap_or(change.real_path())
 }
 
 /// Keys in the order in which calls are made: those of the model by turn, step and place, those of

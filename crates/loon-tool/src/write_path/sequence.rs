@@ -15,7 +15,7 @@ use super::commit::{Attributes, write_beside};
 use super::error::WriteError;
 use super::tree::{self, Copying};
 use crate::text::size;
-use crate::workspace::{ContentHash, real_path};
+use crate::workspace::ContentHash;
 use crate::{Workspace, snapshot};
 
 /// One change on disk. Missing folders above what it makes are made.
@@ -110,7 +110,7 @@ pub(crate) fn perform(
         change.folders = made[index];
         if change.kind == EntryKind::Folder && change.after.is_some() && change.from.is_none() {
             let later = index + 1;
-            let path = workspace.root().join(real_path(&change));
+            let path = workspace.root().join(change.real_path());
             let path = where_to(path, &intents[later..], &made[later..]);
             let listing = path.as_deref().map(tree::listing).unwrap_or_default();
             if let Err(error) = snapshot::keep(workspace, &listing) {
