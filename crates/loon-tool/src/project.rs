@@ -16,13 +16,13 @@ use crate::workspace::Workspace;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum Purpose {
     Test,
     Build,
     Lint,
 }
 
-impl fmt::Display for Task {
+impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Test => "test",
@@ -83,7 +83,7 @@ impl fmt::Display for Kind {
 /// What a call asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    pub(crate) task: Task,
+    pub(crate) purpose: Purpose,
     pub(crate) path: String,
     pub(crate) kind: Option<Kind>,
     /// A test's name or file.
@@ -220,7 +220,7 @@ fn choose(project: &Project<'_>, kinds: &[Kind], request: &Request) -> Result<Ki
     let able: Vec<Kind> = kinds
         .iter()
         .copied()
-        .filter(|kind| *kind != Kind::Node || node::has_script(project, request.task))
+        .filter(|kind| *kind != Kind::Node || node::has_script(project, request.purpose))
         .collect();
     match (kinds, able.as_slice()) {
         ([one], _) | (_, [one]) => Ok(*one),

@@ -2,7 +2,7 @@
 
 use toml_edit::DocumentMut;
 
-use super::{Project, Request, Task, words};
+use super::{Project, Request, Purpose, words};
 
 /// Folders of a virtual environment.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
@@ -22,10 +22,10 @@ pub(super) fn commands(
     request: &Request,
 ) -> Result<Vec<Vec<String>>, String> {
     let runner = Runner::find(project)?;
-    match request.task {
-        Task::Test => test(project, &runner, request),
-        Task::Build => build(project, &runner, request),
-        Task::Lint => lint(project, &runner, request),
+    match request.purpose {
+        Purpose::Test => test(project, &runner, request),
+        Purpose::Build => build(project, &runner, request),
+        Purpose::Lint => lint(project, &runner, request),
     }
 }
 
