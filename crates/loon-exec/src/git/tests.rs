@@ -55,6 +55,36 @@ fn outside_a_repository_there_is_no_branch() {
     assert_eq!(branch(folder.path()), None);
 }
 
+#[test]
+fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
+    let pipe = |path: &Path| {
+        let _ = fs::remove_file(path);
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let entry = folder.path().join(".git");
+    pipe(&entry);
+    assert_eq!((branch(folder.path()), operation(folder.path())), (None, None));
+
+    fs::remove_file(&entry).unwrap();
+    fs::create_dir_all(entry.join("rebase-merge")).unwrap();
+    fs::write(entry.join("HEAD"), "ref: refs/heads/trunk\n").unwrap();
+    let settings = || GitDirs::find(folder.path()).unwrap().may_name_filters();
+    assert!(!settings(), "without settings");
+    for name in ["commondir", "rebase-merge/head-name"] {
+        pipe(&entry.join(name));
+    }
+    assert_eq!(branch(folder.path()).as_deref(), Some("trunk"));
+    assert_eq!(operation(folder.path()).as_deref(), Some("rebase"));
+    pipe(&entry.join("config"));
+    assert!(settings(), "what cannot be read may hold one");
+    fs::remove_file(entry.join("config")).unwrap();
+    fs::write(entry.join("config"), "[user]\n").unwrap();
+    assert!(!settings(), "without filters");
+    fs::write(entry.join("config"), " ".repeat(2 * 1024 * 1024)).unwrap();
+    assert!(settings(), "what is too large may hold one");
+}
+
 #[tokio::test]
 async fn toplevel_is_found_from_below_and_refused_outside() {
     let repository = Repository::new().await;
