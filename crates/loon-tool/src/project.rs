@@ -11,8 +11,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::open;
 use crate::text;
 use crate::workspace::Workspace;
+
+/// Most bytes that are read of a manifest, lock file or settings.
+const LOOKED_AT: u64 = 16 * 1024 * 1024;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,9 +131,7 @@ impl Project<'_> {
 
     /// The text of a file in the folder; empty if it is not there.
     fn read(&self, name: &str) -> String {
-        std::fs::read(self.folder.join(name))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        open::beginning_as_text(&self.folder.join(name), LOOKED_AT).unwrap_or_default()
     }
 
     /// Fails if `program` is not there, with `how` to get it.

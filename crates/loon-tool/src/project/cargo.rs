@@ -2,7 +2,7 @@
 
 use toml_edit::DocumentMut;
 
-use super::{Project, Request, Purpose, words};
+use super::{Project, Purpose, Request, words};
 
 /// Options by which a call itself says which packages it means.
 const CHOICE: [&str; 5] = ["-p", "--package", "--workspace", "--all", "--manifest-path"];

@@ -1,6 +1,6 @@
 //! Projects of Go.
 
-use super::{Project, Request, Purpose, words};
+use super::{Project, Purpose, Request, words};
 
 pub(super) fn commands(
     project: &Project<'_>,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Project, Request, Purpose, words};
+use super::{Project, Purpose, Request, words};
 use crate::text;
 
 /// Lock files and whose they are.

@@ -2,7 +2,8 @@
 
 use toml_edit::DocumentMut;
 
-use super::{Project, Request, Purpose, words};
+use super::{LOOKED_AT, Project, Purpose, Request, words};
+use crate::open;
 
 /// Folders of a virtual environment.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
@@ -32,7 +33,9 @@ pub(super) fn commands(
 impl Runner {
     fn find(project: &Project<'_>) -> Result<Self, String> {
         let locked = |name: &str| {
-            project.upwards().find_map(|folder| std::fs::read_to_string(folder.join(name)).ok())
+            project
+                .upwards()
+                .find_map(|folder| open::beginning_as_text(&folder.join(name), LOOKED_AT).ok())
         };
         let managers = [
             ("uv.lock", ["uv", "run"], "Ask the user to install uv."),

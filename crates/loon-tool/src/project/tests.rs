@@ -234,6 +234,18 @@ fn without_a_project_it_is_said_where_one_lies() {
 }
 
 #[test]
+fn pipes_among_its_files_hold_nobody_up() {
+    let fixture = fixture(&[("setup.py", "")]);
+    for name in ["uv.lock", "setup.cfg", "pyproject.toml", "tox.ini"] {
+        nix::unistd::mkfifo(&fixture.path(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let test = with(&fixture, &request(Purpose::Test), &["python3", "uv"]).unwrap();
+    assert_eq!(test, "python3 -m unittest discover");
+    let lint = with(&fixture, &request(Purpose::Lint), &["ruff"]).unwrap();
+    assert_eq!(lint, "ruff check .");
+}
+
+#[test]
 fn a_filter_is_no_option() {
     let fixture = fixture(&[("go.mod", "")]);
     for (filter, expected) in
