@@ -9,7 +9,7 @@ use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::project::{Kind, Request, Purpose};
+use crate::project::{Kind, Purpose, Request};
 use crate::runner::{Runner, gate_timeout};
 use crate::workspace::Workspace;
 
