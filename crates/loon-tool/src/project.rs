@@ -26,6 +26,10 @@ pub(crate) enum Purpose {
     Lint,
 }
 
+impl Purpose {
+    pub(crate) const ALL: [Self; 3] = [Self::Test, Self::Build, Self::Lint];
+}
+
 impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -47,7 +51,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Cargo, Self::Node, Self::Go, Self::Python];
+    pub(crate) const ALL: [Self; 4] = [Self::Cargo, Self::Node, Self::Go, Self::Python];
 
     /// Files that make a folder a project of this kind, the most telling first.
     fn manifests(self) -> &'static [&'static str] {

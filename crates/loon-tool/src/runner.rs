@@ -168,7 +168,7 @@ pub(crate) fn gate_timeout(secs: Option<u64>) -> Duration {
 }
 
 /// The command as a shell would be given it.
-fn line(command: &[String]) -> Result<String, String> {
+pub(crate) fn line(command: &[String]) -> Result<String, String> {
     shlex::try_join(command.iter().map(String::as_str))
         .map_err(|error| format!("This command cannot be written down: {error}."))
 }

@@ -93,7 +93,7 @@ pub(super) fn details(path: &Path) -> String {
 }
 
 /// Names of the scripts of a `package.json`.
-pub(super) fn script_names(content: &str) -> Vec<String> {
+fn script_names(content: &str) -> Vec<String> {
     let Ok(root) = Node::parse(content.trim_start_matches('\u{FEFF}')) else { return Vec::new() };
     let Some(scripts) = root.get("scripts").filter(|scripts| scripts.kind() == Kind::Object) else {
         return Vec::new();
