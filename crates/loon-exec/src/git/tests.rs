@@ -1,6 +1,7 @@
 //! Tests of the Git wrapper on real repositories, hostile ones among them.
 
 use std::fs;
+use std::io::Write as _;
 
 use super::*;
 
@@ -61,6 +62,10 @@ fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
         let _ = fs::remove_file(path);
         nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     };
+    let put = |path: &Path, text: &str| {
+        let _ = fs::remove_file(path);
+        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    };
     let folder = tempfile::tempdir().unwrap();
     let entry = folder.path().join(".git");
     pipe(&entry);
@@ -68,7 +73,7 @@ fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
 
     fs::remove_file(&entry).unwrap();
     fs::create_dir_all(entry.join("rebase-merge")).unwrap();
-    fs::write(entry.join("HEAD"), "ref: refs/heads/trunk\n").unwrap();
+    put(&entry.join("HEAD"), "ref: refs/heads/trunk\n");
     let settings = || GitDirs::find(folder.path()).unwrap().may_name_filters();
     assert!(!settings(), "without settings");
     for name in ["commondir", "rebase-merge/head-name"] {
@@ -78,10 +83,9 @@ fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
     assert_eq!(operation(folder.path()).as_deref(), Some("rebase"));
     pipe(&entry.join("config"));
     assert!(settings(), "what cannot be read may hold one");
-    fs::remove_file(entry.join("config")).unwrap();
-    fs::write(entry.join("config"), "[user]\n").unwrap();
+    put(&entry.join("config"), "[user]\n");
     assert!(!settings(), "without filters");
-    fs::write(entry.join("config"), " ".repeat(2 * 1024 * 1024)).unwrap();
+    put(&entry.join("config"), &" ".repeat(2 * 1024 * 1024));
     assert!(settings(), "what is too large may hold one");
 }
 
