@@ -237,7 +237,7 @@ impl Entry {
         let console = self.process.console();
         let mut typed = self.typed();
         typed.extend_from_slice(bytes);
-        if let Some(end) = typed.iter().rposition(|byte| ends_line(*byte, console)) {
+        if let Some(end) = last_line_end(&typed, console) {
             typed.drain(..=end);
         }
     }
@@ -262,12 +262,19 @@ impl Entry {
     }
 }
 
-/// After this byte a new line begins; on a terminal ctrl-c throws away what was typed.
-fn ends_line(byte: u8, console: Console) -> bool {
-    match console {
-        Console::Pipes => byte == b'\n',
-        Console::Terminal(_) => matches!(byte, b'\n' | b'\r' | b'\x03'),
-    }
+/// Where the last line ends that is whole. A shell goes on with a line whose end is escaped; on a
+/// terminal ctrl-c throws away what was typed.
+fn last_line_end(typed: &[u8], console: Console) -> Option<usize> {
+    let terminal = matches!(console, Console::Terminal(_));
+    (0..typed.len()).rev().find(|at| {
+        let escaped = typed[..*at].ends_with(b"\\");
+        match typed[*at] {
+            b'\n' => !escaped,
+            b'\r' => terminal && !escaped,
+            b'\x03' => terminal,
+            _ => false,
+        }
+    })
 }
 
 /// That it runs. The time tells one look at a silent process from the next.

@@ -383,10 +383,21 @@ async fn a_line_in_pieces_is_judged_whole() {
 
 #[test]
 fn where_a_line_ends_is_the_consoles_to_say() {
-    let ends = |console| (0..=127).filter(|byte| ends_line(*byte, console)).collect::<Vec<_>>();
-    assert_eq!(ends(Console::Pipes), b"\n");
     let terminal = Console::Terminal(loon_exec::WindowSize { rows: 1, columns: 1 });
-    assert_eq!(ends(terminal), b"\x03\n\r");
+    for (typed, on_pipes, on_terminal) in [
+        ("", None, None),
+        ("rm", None, None),
+        ("ls\nr", Some(2), Some(2)),
+        ("a\nb\n", Some(3), Some(3)),
+        ("a\rb", None, Some(1)),
+        ("a\u{3}b", None, Some(1)),
+        ("ls\nr\\\nm", Some(2), Some(2)),
+        ("r\\\rm", None, None),
+        ("r\\\u{3}m", None, Some(2)),
+    ] {
+        let ends = [Console::Pipes, terminal].map(|it| last_line_end(typed.as_bytes(), it));
+        assert_eq!(ends, [on_pipes, on_terminal], "{typed:?}");
+    }
 }
 
 #[test]

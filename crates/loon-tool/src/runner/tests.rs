@@ -106,8 +106,6 @@ fn a_project_that_changed_since_the_decision_is_not_run() {
     let tool = tool(&fixture);
     let cx = admit(&tool, &json!({}), next_key(), &CancellationToken::new());
     fixture.put("pytest.ini", "");
-    fixture.put("uv.lock", "");
-    fixture.put(".venv/bin/pytest", "");
     let output = call(&tool, json!({}), &cx);
     assert!(!output.result.is_error, "the same commands: {}", output.result.text);
     assert!(fixture.path("ran").exists());
