@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use loon_api::Subject;
 use loon_kernel::{EffectContext, ToolOutput};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, StatusCode};
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use url::{Host, Url};
+use url::Url;
 
 use crate::text;
 use crate::web::body;
-use crate::web::client::{self, causes};
+use crate::web::client;
 use crate::web::{Context7Options, LiveWebOptions};
 pub(crate) use library::{Library, SEARCH, libraries};
 
@@ -100,12 +100,11 @@ async fn get(
         .send()
         .await
         .map_err(|error| {
-            let what = if error.is_connect() { "Cannot reach" } else { "No answer from" };
-            let why = text::visible_line(&causes(&error));
-            format!("{what} Context7 at {}: {why}. {INSTEAD}", options.base_url)
+            let server = format!("Context7 at {}", options.base_url);
+            format!("{} {INSTEAD}", client::unreached(&server, &error))
         })?;
     let status = response.status();
-    let waits = retry_after(&response);
+    let waits = client::retry_after(&response);
     let body = body::read(response, ANSWER).await.map_err(|why| format!("Context7: {why}"))?;
     let answer = String::from_utf8_lossy(&body.bytes).into_owned();
     if status == StatusCode::OK {
@@ -133,7 +132,8 @@ fn key(options: &Context7Options) -> Result<&SecretString, String> {
 fn url(options: &Context7Options, path: &str, query: &[(&str, &str)]) -> Result<Url, String> {
     let wrong = |problem: &str| format!("The setting context7.base_url {problem}.");
     let mut url = Url::parse(&options.base_url).map_err(|_| wrong("is no URL"))?;
-    let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
+    let secure =
+        url.scheme() == "https" || (url.scheme() == "http" && client::is_this_machine(&url));
     if !secure {
         return Err(wrong("must begin with https://, or the key would travel in the clear"));
     }
@@ -141,21 +141,6 @@ fn url(options: &Context7Options, path: &str, query: &[(&str, &str)]) -> Result<
     url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
     url.query_pairs_mut().clear().extend_pairs(query);
     Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-fn retry_after(response: &Response) -> Option<String> {
-    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let seconds = !value.is_empty() && value.chars().all(|ch| ch.is_ascii_digit());
-    Some(if seconds { format!("in {value} seconds") } else { format!("after {value}") })
 }
 
 /// What a status means, and what to do.

@@ -13,6 +13,7 @@ use crate::blocking::blocking;
 use crate::edit::{failed, nothing_written};
 use crate::entry::{Entry, may_go, what};
 use crate::nearby;
+use crate::open;
 use crate::workspace::ContentHash;
 use crate::write_path::{
     Action, Call, Intent, MAX_TEXT_BYTES, Planned, perform, preview, trash_names, trash_place, tree,
@@ -108,9 +109,10 @@ impl NativeTool for DeletePath {
         let path = nearby::locate_entry(&self.workspace, &args.path);
         let entry = self.check(args, &path).ok()?;
         let told = format!("{}: deleted ({})\n", self.title(args), what(entry.kind, &path));
-        let small = path.metadata().is_ok_and(|metadata| metadata.len() <= MAX_TEXT_BYTES);
-        if entry.kind == EntryKind::File && small {
-            let base = std::fs::read(&path).ok()?;
+        if entry.kind == EntryKind::File
+            && let Ok(base) = open::beginning(&path, MAX_TEXT_BYTES + 1)
+            && base.len() as u64 <= MAX_TEXT_BYTES
+        {
             let lines = preview(&self.workspace, &[Planned::Delete { path, base }]);
             return Some(format!("{told}{lines}"));
         }

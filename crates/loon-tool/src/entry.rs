@@ -3,15 +3,19 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use loon_api::{EntryKind, FileChange};
+use loon_kernel::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
+use crate::edit::{failed, nothing_written};
 use crate::nearby;
 use crate::open;
-use crate::text::{count, size};
+use crate::text::{count, size, visible_line};
 use crate::workspace::{ContentHash, Workspace};
-use crate::write_path::tree;
+use crate::write_path::{Call, Intent, perform, tree};
 
 /// An entry as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +57,61 @@ impl Entry {
         let (path, exact) = workspace.recorded(path);
         FileChange { path, exact, kind: self.kind, mode: Some(self.mode), ..FileChange::default() }
     }
+}
+
+/// From where an entry goes and to where: the arguments of a move and of a copy.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct Route {
+    from: String,
+    /// The whole new path; nothing may be there.
+    to: String,
+}
+
+impl Route {
+    /// Both ends.
+    pub(crate) fn places(&self, workspace: &Workspace) -> (PathBuf, PathBuf) {
+        let place = |path: &str| nearby::locate_entry(workspace, path);
+        (place(&self.from), place(&self.to))
+    }
+
+    pub(crate) fn title(&self, workspace: &Workspace) -> String {
+        let (from, to) = self.places(workspace);
+        visible_line(&format!("{} to {}", workspace.display(&from), workspace.display(&to)))
+    }
+
+    /// What a human is shown of the planned change; `done` is what happens to the entry.
+    pub(crate) fn preview(&self, workspace: &Workspace, planned: &Intent, done: &str) -> String {
+        let (from, _) = self.places(workspace);
+        format!("{}: {done} ({})", self.title(workspace), what(kind(planned), &from))
+    }
+
+    /// Makes the change that `plan` gives; `done` is what then has happened, as a sentence begins.
+    pub(crate) fn make(
+        &self,
+        workspace: &Workspace,
+        call: &Call,
+        plan: impl FnOnce() -> Result<Intent, String>,
+        done: &str,
+    ) -> ToolOutput {
+        let _guard = workspace.committing();
+        let planned = match plan() {
+            Ok(planned) => planned,
+            Err(problem) => return nothing_written(&problem),
+        };
+        let kind = kind(&planned);
+        match perform(workspace, call, &[planned]) {
+            Ok(changes) => {
+                let (_, to) = self.places(workspace);
+                let text = format!("{done} {}: {}.", self.title(workspace), what(kind, &to));
+                ToolOutput { changes, ..ToolOutput::ok(text, done.to_lowercase()) }
+            }
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+fn kind(planned: &Intent) -> EntryKind {
+    planned.change.as_ref().map(|change| change.kind).unwrap_or_default()
 }
 
 /// `a file`, `a folder with 3 entries, 12 bytes`, ...

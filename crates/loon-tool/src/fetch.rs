@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::text;
 use crate::web::body::{self, Body};
-use crate::web::client::{self, Lookup, causes};
+use crate::web::client::{self, Lookup};
 use crate::web::{LiveWebOptions, WebOptions};
 use page::{Media, Page};
 
@@ -151,7 +151,7 @@ impl Fetch {
                 .header(ACCEPT_ENCODING, body::ACCEPTED)
                 .send()
                 .await
-                .map_err(|error| unreached(&at, &error))?;
+                .map_err(|error| client::unreached(at.as_str(), &error))?;
             let status = response.status();
             let Some(to) = redirect(&response, &at)? else {
                 return Ok(Reached::Page(response, at));
@@ -194,7 +194,7 @@ fn redirect(response: &Response, at: &Url) -> Result<Option<Url>, String> {
     let problem =
         |problem: &str| format!("{at} redirects to {}, {problem}.", text::visible_line(&location));
     let to = at.join(&location).map_err(|_| problem("which is no URL"))?;
-    target(to.as_str()).map(Some).map_err(|why| problem("which cannot be followed: ") + " " + &why)
+    target(to.as_str()).map(Some).map_err(|why| problem("which cannot be followed") + " " + &why)
 }
 
 /// One decision of the gate holds for both: the same host and the same server on it, or its secure
@@ -239,9 +239,9 @@ async fn refused(response: Response, at: Url) -> ToolOutput {
     let media = Media::of(header(&response, CONTENT_TYPE).as_deref());
     let mut words = format!("{at} answered {status}.");
     if status == StatusCode::TOO_MANY_REQUESTS
-        && let Some(wait) = header(&response, reqwest::header::RETRY_AFTER)
+        && let Some(wait) = client::retry_after(&response)
     {
-        let _ = write!(words, " Try again after {} (Retry-After).", text::visible_line(&wait));
+        let _ = write!(words, " Try again {wait}.");
     }
     if !media.is_refused()
         && let Ok(body) = body::read(response, ERROR_BODY).await
@@ -261,11 +261,6 @@ fn not_text(response: &Response, at: &Url, media: &Media) -> String {
     let length = header(response, CONTENT_LENGTH).and_then(|length| length.parse().ok());
     let size = length.map_or_else(|| "of unknown size".to_owned(), text::size);
     format!("{at} is {} ({size}), not text, and was not read.", media.name())
-}
-
-fn unreached(at: &Url, error: &reqwest::Error) -> String {
-    let what = if error.is_connect() { "Cannot reach" } else { "No answer from" };
-    format!("{what} {at}: {}.", text::visible_line(&causes(error)))
 }
 
 fn too_slow(args: &Args, options: &WebOptions) -> String {

@@ -70,19 +70,17 @@ impl NativeTool for ProcessWrite {
     }
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
-        let entry = self.processes.find(&args.id)?;
-        if args.input.trim().is_empty() {
-            return Ok(Vec::new());
-        }
-        // A shell that reads it may have gone elsewhere: only its text can be judged.
-        let line = text::visible(&args.input).into_owned();
-        Ok(vec![Subject::Command { line, cwd: entry.cwd().to_owned() }])
+        Ok(subjects(&*self.processes.find(&args.id)?, args))
     }
 
     fn preview(&self, args: &Args) -> Option<String> {
         let entry = self.processes.find(&args.id).ok()?;
         let end = if args.eof { "\n(end of input)" } else { "" };
-        Some(format!("to {}:\n{}{end}", entry.line(), text::visible(&args.input)))
+        let begun = match entry.begun_line() {
+            line if line.is_empty() => "",
+            _ => "\n(an earlier call wrote the beginning)",
+        };
+        Some(format!("to {}:\n{}{begun}{end}", entry.line(), whole_line(&entry, args)))
     }
 
     fn timeout(&self, _: &Args) -> Option<Duration> {
@@ -94,6 +92,12 @@ impl NativeTool for ProcessWrite {
             Ok(entry) => entry,
             Err(text) => return ToolOutput::error(text),
         };
+        if subjects(&entry, &args) != *cx.subjects {
+            let id = entry.id();
+            return ToolOutput::error(format!(
+                "Something else was written to {id} since the call was decided; look and repeat it."
+            ));
+        }
         let given = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => Err("Cancelled; it may have read a part.".to_owned()),
@@ -113,6 +117,20 @@ impl NativeTool for ProcessWrite {
     }
 }
 
+/// What the process gets to read as a line: also what earlier calls wrote of it.
+fn whole_line(entry: &Entry, args: &Args) -> String {
+    text::visible(&(entry.begun_line() + &args.input)).into_owned()
+}
+
+fn subjects(entry: &Entry, args: &Args) -> Vec<Subject> {
+    // A shell that reads it may have gone elsewhere: only its text can be judged.
+    let line = whole_line(entry, args);
+    if line.trim().is_empty() {
+        return Vec::new();
+    }
+    vec![Subject::Command { line, cwd: entry.cwd().to_owned() }]
+}
+
 /// Gives the process all of it. The error is what the model reads.
 async fn give(entry: &Entry, args: &Args) -> Result<(), String> {
     let process = entry.process();
@@ -120,7 +138,9 @@ async fn give(entry: &Entry, args: &Args) -> Result<(), String> {
     let mut taken = 0;
     let all = async {
         while taken < bytes.len() {
-            taken += process.write(&bytes[taken..]).await?;
+            let count = process.write(&bytes[taken..]).await?;
+            entry.note_typed(&bytes[taken..taken + count]);
+            taken += count;
         }
         if args.eof { process.end_input().await } else { Ok(()) }
     };

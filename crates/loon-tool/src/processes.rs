@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loon_exec::{Captured, Cause, Console, Exit, Piece, Process, Spawn, SpawnError};
 use loon_kernel::ToolOutput;
@@ -46,7 +46,10 @@ pub(crate) struct Entry {
     title: String,
     cwd: PathBuf,
     process: Process,
+    started: Instant,
     told: Mutex<Told>,
+    /// What was typed since the last line end.
+    typed: Mutex<Vec<u8>>,
 }
 
 /// How far the output was told.
@@ -75,7 +78,15 @@ impl Processes {
         let process = spawn.start_process(console).map_err(|error| refusal(&error))?;
         table.started += 1;
         let id = format!("p{}", table.started);
-        let entry = Arc::new(Entry { id, title, cwd, process, told: Mutex::default() });
+        let entry = Arc::new(Entry {
+            id,
+            title,
+            cwd,
+            process,
+            started: Instant::now(),
+            told: Mutex::default(),
+            typed: Mutex::default(),
+        });
         table.entries.push(Arc::clone(&entry));
         table.forget_oldest_ended();
         Ok(entry)
@@ -115,8 +126,7 @@ impl Processes {
             text.push('\n');
         }
         let Some(exit) = exit else {
-            let note = if silent { ", no new output" } else { "" };
-            let _ = write!(text, "[{} running{note}]", entry.id);
+            text.push_str(&running(&entry.id, entry.started.elapsed(), silent));
             return ToolOutput::ok(text, "running");
         };
         self.table().entries.retain(|other| other.id != entry.id);
@@ -217,6 +227,25 @@ impl Entry {
         text
     }
 
+    /// The line that was begun by what was typed, still without its end.
+    pub(crate) fn begun_line(&self) -> String {
+        String::from_utf8_lossy(&self.typed()).into_owned()
+    }
+
+    /// Remembers what the process took.
+    pub(crate) fn note_typed(&self, bytes: &[u8]) {
+        let console = self.process.console();
+        let mut typed = self.typed();
+        typed.extend_from_slice(bytes);
+        if let Some(end) = last_line_end(&typed, console) {
+            typed.drain(..=end);
+        }
+    }
+
+    fn typed(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.typed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,6 +260,27 @@ impl Entry {
         }
         line
     }
+}
+
+/// Where the last line ends that is whole. A shell goes on with a line whose end is escaped; on a
+/// terminal ctrl-c throws away what was typed.
+fn last_line_end(typed: &[u8], console: Console) -> Option<usize> {
+    let terminal = matches!(console, Console::Terminal(_));
+    (0..typed.len()).rev().find(|at| {
+        let escaped = typed[..*at].ends_with(b"\\");
+        match typed[*at] {
+            b'\n' => !escaped,
+            b'\r' => terminal && !escaped,
+            b'\x03' => terminal,
+            _ => false,
+        }
+    })
+}
+
+/// That it runs. The time tells one look at a silent process from the next.
+fn running(id: &str, time: Duration, silent: bool) -> String {
+    let note = if silent { ", no new output" } else { "" };
+    format!("[{id} running for {} s{note}]", time.as_secs())
 }
 
 /// The beginning and the end of what is too much to tell; the end only where the beginning is

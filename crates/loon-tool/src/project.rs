@@ -11,18 +11,26 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::open;
 use crate::text;
 use crate::workspace::Workspace;
 
+/// Most bytes that are read of a manifest, lock file or settings.
+const LOOKED_AT: u64 = 16 * 1024 * 1024;
+
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum Purpose {
     Test,
     Build,
     Lint,
 }
 
-impl fmt::Display for Task {
+impl Purpose {
+    pub(crate) const ALL: [Self; 3] = [Self::Test, Self::Build, Self::Lint];
+}
+
+impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Test => "test",
@@ -43,7 +51,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Cargo, Self::Node, Self::Go, Self::Python];
+    pub(crate) const ALL: [Self; 4] = [Self::Cargo, Self::Node, Self::Go, Self::Python];
 
     /// Files that make a folder a project of this kind, the most telling first.
     fn manifests(self) -> &'static [&'static str] {
@@ -83,7 +91,7 @@ impl fmt::Display for Kind {
 /// What a call asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    pub(crate) task: Task,
+    pub(crate) purpose: Purpose,
     pub(crate) path: String,
     pub(crate) kind: Option<Kind>,
     /// A test's name or file.
@@ -127,9 +135,7 @@ impl Project<'_> {
 
     /// The text of a file in the folder; empty if it is not there.
     fn read(&self, name: &str) -> String {
-        std::fs::read(self.folder.join(name))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        open::beginning_as_text(&self.folder.join(name), LOOKED_AT).unwrap_or_default()
     }
 
     /// Fails if `program` is not there, with `how` to get it.
@@ -220,7 +226,7 @@ fn choose(project: &Project<'_>, kinds: &[Kind], request: &Request) -> Result<Ki
     let able: Vec<Kind> = kinds
         .iter()
         .copied()
-        .filter(|kind| *kind != Kind::Node || node::has_script(project, request.task))
+        .filter(|kind| *kind != Kind::Node || node::has_script(project, request.purpose))
         .collect();
     match (kinds, able.as_slice()) {
         ([one], _) | (_, [one]) => Ok(*one),

@@ -67,7 +67,11 @@ impl NativeTool for ProjectInfo {
     async fn run(&self, _args: Args, cx: &EffectContext) -> ToolOutput {
         let git = git_line(&self.spawner, self.workspace.root(), &cx.cancel).await;
         let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
-        blocking(move || describe(&workspace, &git, &cancel)).await
+        let spawner = self.spawner.clone();
+        blocking(move || {
+            describe(&workspace, &git, &|program| spawner.find(program).is_some(), &cancel)
+        })
+        .await
     }
 }
 
@@ -153,7 +157,7 @@ fn survey(root: &Path, cancel: &CancellationToken) -> Survey {
         }
         let name = entry.file_name().to_string_lossy();
         let guides = GUIDANCE.iter().any(|guide| guide.eq_ignore_ascii_case(&name));
-        // Deeper ones guide only through the first three names.
+        // Deeper ones guide only through the first two names.
         if guides && (entry.depth() == 1 || GUIDANCE[..2].contains(&name.as_ref())) {
             survey.guidance.push(path.to_owned());
         }
@@ -164,7 +168,12 @@ fn survey(root: &Path, cancel: &CancellationToken) -> Survey {
     survey
 }
 
-fn describe(workspace: &Workspace, git: &str, cancel: &CancellationToken) -> ToolOutput {
+fn describe(
+    workspace: &Workspace,
+    git: &str,
+    installed: &dyn Fn(&str) -> bool,
+    cancel: &CancellationToken,
+) -> ToolOutput {
     let root = workspace.root();
     let survey = survey(root, cancel);
     if survey.cancelled {
@@ -192,8 +201,8 @@ fn describe(workspace: &Workspace, git: &str, cancel: &CancellationToken) -> Too
     if !guidance.is_empty() {
         let _ = writeln!(out, "guidance: {}", guidance.join(", "));
     }
-    for (purpose, commands) in commands::detect(root) {
-        let _ = writeln!(out, "{purpose}: {}", commands.join(", "));
+    for (purpose, commands) in commands::detect(workspace, installed) {
+        let _ = writeln!(out, "{purpose}: {}", text::visible_line(&commands.join(", ")));
     }
     ToolOutput::ok(out.trim_end(), text::count(survey.files, "file"))
 }

@@ -9,7 +9,7 @@ use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::project::{Kind, Request, Task};
+use crate::project::{Kind, Purpose, Request};
 use crate::runner::{Runner, gate_timeout};
 use crate::workspace::Workspace;
 
@@ -38,7 +38,7 @@ pub struct Args {
 impl Args {
     fn request(&self) -> Request {
         Request {
-            task: Task::Lint,
+            purpose: Purpose::Lint,
             path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
             kind: self.kind,
             filter: None,

@@ -47,11 +47,7 @@ impl Runner {
 
     /// The commands as a shell would be given them.
     pub(crate) fn subjects(&self, request: &Request) -> Result<Vec<Subject>, String> {
-        let plan = self.plan(request)?;
-        let commands = plan.commands.iter();
-        commands
-            .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
-            .collect()
+        subjects(&self.plan(request)?)
     }
 
     /// What a call shows beside its name: the commands, as far as they are known.
@@ -77,15 +73,21 @@ impl Runner {
             Ok(plan) => plan,
             Err(text) => return ToolOutput::error(text),
         };
-        let timeout = timeout(timeout_secs);
-        let started = Instant::now();
+        // What runs is what was decided on.
+        if subjects(&plan).as_deref() != Ok(&*cx.subjects) {
+            return ToolOutput::error(
+                "The project changed since the call was decided; look and repeat it.",
+            );
+        }
+        let mut left = timeout(timeout_secs);
         let mut report = Report::default();
         for command in &plan.commands {
-            let left = timeout.saturating_sub(started.elapsed());
             let begun = Instant::now();
             match self.command(&plan, command, left, cx).await {
                 Ok((finished, counter)) => {
-                    let ran = Ran { command, finished: &finished, took: begun.elapsed(), timeout };
+                    let took = begun.elapsed();
+                    let ran = Ran { command, finished: &finished, took, timeout: left };
+                    left = left.saturating_sub(took);
                     report.add(&self.place(&plan.folder), &plan, &ran, &counter.summary());
                     if finished.exit.cause != Cause::Ended {
                         break;
@@ -147,6 +149,14 @@ impl Runner {
     }
 }
 
+/// The commands of a plan as a shell would be given them.
+fn subjects(plan: &Plan) -> Result<Vec<Subject>, String> {
+    let commands = plan.commands.iter();
+    commands
+        .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
+        .collect()
+}
+
 /// How long the run may take.
 fn timeout(secs: Option<u64>) -> Duration {
     secs.map_or(TIMEOUT, Duration::from_secs).clamp(Duration::from_secs(1), MAX_TIMEOUT)
@@ -158,7 +168,7 @@ pub(crate) fn gate_timeout(secs: Option<u64>) -> Duration {
 }
 
 /// The command as a shell would be given it.
-fn line(command: &[String]) -> Result<String, String> {
+pub(crate) fn line(command: &[String]) -> Result<String, String> {
     shlex::try_join(command.iter().map(String::as_str))
         .map_err(|error| format!("This command cannot be written down: {error}."))
 }
@@ -168,7 +178,13 @@ struct Ran<'a> {
     command: &'a [String],
     finished: &'a Finished,
     took: Duration,
+    /// What was left for it.
     timeout: Duration,
+}
+
+/// Rounded to tenths of a second.
+fn tenths(time: Duration) -> Duration {
+    Duration::from_secs_f64((time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
 /// What the model reads, as it grows.
@@ -183,7 +199,7 @@ struct Report {
 impl Report {
     fn add(&mut self, place: &str, plan: &Plan, ran: &Ran<'_>, counts: &str) {
         let exit = ran.finished.exit;
-        let mut summary = end(exit, ran.timeout);
+        let mut summary = end(exit, tenths(ran.timeout));
         if !counts.is_empty() {
             let _ = write!(summary, ", {counts}");
         }

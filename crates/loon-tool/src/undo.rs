@@ -41,6 +41,17 @@ pub(crate) struct Args {
     since: Option<EffectKey>,
 }
 
+impl Args {
+    fn check(&self) -> Result<(), String> {
+        if self.count == Some(0) && !self.redo && self.since.is_none() {
+            return Err("count is 0, so nothing would be taken back. Give 1 or more, or leave it \
+                        out for the newest change."
+                .to_owned());
+        }
+        Ok(())
+    }
+}
+
 impl Undo {
     pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
         Self { workspace: Arc::clone(workspace) }
@@ -60,6 +71,9 @@ impl Undo {
     }
 
     fn make(&self, args: &Args, call: &Call) -> ToolOutput {
+        if let Err(problem) = args.check() {
+            return ToolOutput::error(problem);
+        }
         let _guard = self.workspace.committing();
         let Plan { intents, told, conflicts } = self.plan(args, &call.key);
         match (intents.is_empty(), conflicts.is_empty(), &args.since) {
@@ -124,6 +138,7 @@ impl NativeTool for Undo {
     }
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
+        args.check()?;
         let plan = self.plan(args, &EffectKey::new("undo"));
         let trash = self.workspace.trash();
         let trash = trash.canonicalize().unwrap_or(trash);

@@ -2,13 +2,21 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+
+/// Most bytes of a file that is read whole.
+const WHOLE: u64 = 1024 * 1024;
 
 /// Name of the branch that is checked out where `cwd` lies: also of a linked worktree, and of a
 /// branch without a commit. `None` outside a repository and when no branch is checked out.
 pub fn branch(cwd: &Path) -> Option<String> {
-    let head = std::fs::read_to_string(GitDirs::find(cwd)?.own.join("HEAD")).ok()?;
+    let head = text(&GitDirs::find(cwd)?.own.join("HEAD"))?;
     let name = head.strip_prefix("ref:")?.trim().strip_prefix("refs/heads/")?;
     // What repositories write that keep their references in a table of their own.
     (name != ".invalid").then(|| name.to_owned())
@@ -18,9 +26,7 @@ pub fn branch(cwd: &Path) -> Option<String> {
 /// its branch and how far it is, and so on.
 pub fn operation(cwd: &Path) -> Option<String> {
     let own = GitDirs::find(cwd)?.own;
-    let word = |file: &str| {
-        std::fs::read_to_string(own.join(file)).ok().map(|text| text.trim().to_owned())
-    };
+    let word = |file: &str| text(&own.join(file)).map(|text| text.trim().to_owned());
     for (folder, step, steps) in
         [("rebase-merge", "msgnum", "end"), ("rebase-apply", "next", "last")]
     {
@@ -69,10 +75,10 @@ impl GitDirs {
             if entry.join("HEAD").is_file() {
                 return Some(entry);
             }
-            let pointer = std::fs::read(&entry).ok()?;
+            let pointer = read(&entry).ok()?;
             Some(folder.join(path_line(pointer.strip_prefix(b"gitdir:")?)))
         })?;
-        let common = match std::fs::read(own.join("commondir")) {
+        let common = match read(&own.join("commondir")) {
             Ok(pointer) => own.join(path_line(&pointer)),
             Err(_) => own.clone(),
         };
@@ -82,14 +88,33 @@ impl GitDirs {
     /// False if no setting of the repository can name a filter program.
     pub(super) fn may_name_filters(&self) -> bool {
         [self.common.join("config"), self.own.join("config.worktree")].iter().any(|file| {
-            std::fs::read(file).is_ok_and(|settings| {
-                let settings = settings.to_ascii_lowercase();
-                [&b"filter"[..], b"include"]
-                    .iter()
-                    .any(|word| settings.windows(word.len()).any(|window| window == *word))
-            })
+            let settings = match read(file) {
+                Ok(settings) => settings.to_ascii_lowercase(),
+                // What was not read may hold anything.
+                Err(error) => return error.kind() != io::ErrorKind::NotFound,
+            };
+            [&b"filter"[..], b"include"]
+                .iter()
+                .any(|word| settings.windows(word.len()).any(|window| window == *word))
         })
     }
+}
+
+/// The bytes of an ordinary file. Waits for nobody: what else goes by its name may be a pipe.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no ordinary file"));
+    }
+    let mut bytes = Vec::new();
+    if file.take(WHOLE + 1).read_to_end(&mut bytes)? as u64 > WHOLE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(read(path).ok()?).ok()
 }
 
 fn path_line(bytes: &[u8]) -> &Path {

@@ -1,6 +1,7 @@
 //! Tests of the Git wrapper on real repositories, hostile ones among them.
 
 use std::fs;
+use std::io::Write as _;
 
 use super::*;
 
@@ -53,6 +54,39 @@ async fn linked_worktrees_and_loose_commits_are_told_apart() {
 fn outside_a_repository_there_is_no_branch() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(branch(folder.path()), None);
+}
+
+#[test]
+fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
+    let pipe = |path: &Path| {
+        let _ = fs::remove_file(path);
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    let put = |path: &Path, text: &str| {
+        let _ = fs::remove_file(path);
+        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let entry = folder.path().join(".git");
+    pipe(&entry);
+    assert_eq!((branch(folder.path()), operation(folder.path())), (None, None));
+
+    fs::remove_file(&entry).unwrap();
+    fs::create_dir_all(entry.join("rebase-merge")).unwrap();
+    put(&entry.join("HEAD"), "ref: refs/heads/trunk\n");
+    let settings = || GitDirs::find(folder.path()).unwrap().may_name_filters();
+    assert!(!settings(), "without settings");
+    for name in ["commondir", "rebase-merge/head-name"] {
+        pipe(&entry.join(name));
+    }
+    assert_eq!(branch(folder.path()).as_deref(), Some("trunk"));
+    assert_eq!(operation(folder.path()).as_deref(), Some("rebase"));
+    pipe(&entry.join("config"));
+    assert!(settings(), "what cannot be read may hold one");
+    put(&entry.join("config"), "[user]\n");
+    assert!(!settings(), "without filters");
+    put(&entry.join("config"), &" ".repeat(2 * 1024 * 1024));
+    assert!(settings(), "what is too large may hold one");
 }
 
 #[tokio::test]

@@ -16,6 +16,11 @@ fn text(captured: &Captured) -> String {
     String::from_utf8([&captured.head[..], &captured.tail].concat()).unwrap()
 }
 
+/// How long leftovers sleep: a number that no other test and no other run of the tests uses.
+fn mark(test: char) -> String {
+    format!("31.{:010}{test}", std::process::id())
+}
+
 /// No process whose command line holds `mark` is running.
 fn assert_gone(mark: &str) {
     let still: Vec<String> = std::fs::read_dir("/proc")
@@ -131,32 +136,39 @@ async fn a_background_child_holds_up_nothing_and_is_ended() {
     assert!(finished.exit.leftovers_ended >= 1);
     assert_eq!(finished.exit.survivors, 0);
 
-    let finished = bash("nohup sleep 31.4151 & echo started").run().await.unwrap();
+    let mark = mark('1');
+    let finished = bash(&format!("nohup sleep {mark} & echo started")).run().await.unwrap();
     assert!(text(&finished.output).contains("started\n"));
     assert_eq!(finished.exit, Exit { leftovers_ended: 1, ..ENDED });
-    assert_gone("31.4151");
+    assert_gone(&mark);
 }
 
 #[tokio::test]
 async fn jobs_in_groups_of_their_own_are_found() {
-    let finished = bash("set -m; sleep 31.4152 & sleep 31.4152 & echo x").run().await.unwrap();
+    let mark = mark('2');
+    let line = format!("set -m; sleep {mark} & sleep {mark} & echo x");
+    let finished = bash(&line).run().await.unwrap();
     assert_eq!(finished.exit, Exit { leftovers_ended: 2, ..ENDED });
-    assert_gone("31.4152");
+    assert_gone(&mark);
 }
 
 #[tokio::test]
 async fn who_begins_a_session_of_its_own_is_found() {
+    let (mark, folder) = (mark('3'), tempfile::tempdir().unwrap());
     for line in [
-        "setsid sleep 31.4155 & echo x",
-        "setsid bash -c 'sleep 31.4155 & sleep 31.4155' & echo x",
+        format!("setsid sleep {mark} & echo x"),
+        format!("setsid bash -c 'sleep {mark} & sleep {mark}' & echo x"),
         // Nothing of it holds the pipe, so that the run could seem to be over.
-        "(setsid sleep 31.4155 > /dev/null 2>&1 &); while ! pgrep -f '^sleep 31.4155'; do :; done",
+        format!(
+            "mkfifo up; (setsid bash -c 'echo > up; exec sleep {mark}' > /dev/null 2>&1 &); read < up"
+        ),
     ] {
-        let finished = bash(line).run().await.unwrap();
+        let spawn = Spawner::default().bash(&line, folder.path());
+        let finished = spawn.timeout(Duration::from_mins(1)).run().await.unwrap();
         assert_eq!(finished.exit.code, Some(0));
         assert!(finished.exit.leftovers_ended >= 1, "{line}");
         assert_eq!(finished.exit.survivors, 0);
-        assert_gone("31.4155");
+        assert_gone(&mark);
     }
 }
 
@@ -173,12 +185,12 @@ async fn a_straggler_that_ends_by_itself_is_heard() {
 async fn a_cancel_ends_the_whole_group_even_if_it_will_not_listen() {
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
-    let finished = bash("trap '' TERM; (trap '' TERM; while :; do sleep 31.4153; done) & echo up; while :; do sleep 31.4153; done")
-        .on_output(move |_| stop.cancel())
-        .cancel(cancel)
-        .run()
-        .await
-        .unwrap();
+    let mark = mark('4');
+    let line = format!(
+        "trap '' TERM; (trap '' TERM; while :; do sleep {mark}; done) & echo up; while :; do sleep {mark}; done"
+    );
+    let finished =
+        bash(&line).on_output(move |_| stop.cancel()).cancel(cancel).run().await.unwrap();
     assert_eq!(
         finished.exit,
         Exit {
@@ -189,7 +201,7 @@ async fn a_cancel_ends_the_whole_group_even_if_it_will_not_listen() {
             survivors: 0
         }
     );
-    assert_gone("31.4153");
+    assert_gone(&mark);
 }
 
 #[tokio::test]
@@ -216,7 +228,7 @@ async fn a_stopped_process_is_ended_too() {
 #[tokio::test]
 async fn a_drop_kills_and_collects() {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let run = bash("echo $$; sleep 31.4154 & sleep 31.4154")
+    let run = bash("echo $$; sleep 31 & sleep 31")
         .on_output(move |bytes| {
             let _ = tell.send(String::from_utf8_lossy(bytes).trim().parse::<i32>().unwrap());
         })

@@ -1,5 +1,6 @@
 //! What came over the network, as text in pages.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
@@ -7,7 +8,7 @@ use loon_kernel::ToolOutput;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::{Format, html};
+use super::{BODY, Format, html};
 use crate::text;
 use crate::web::body::Body;
 
@@ -101,7 +102,7 @@ pub(super) struct Page {
     head: String,
     text: String,
     /// Why the text is not the whole page.
-    lack: Option<&'static str>,
+    lack: Option<Cow<'static, str>>,
 }
 
 impl Page {
@@ -129,13 +130,16 @@ impl Page {
         if asked != *at {
             let _ = writeln!(head, "[from {at}]");
         }
-        let mut lack = body.cut.then_some("the page is larger than 5 MiB; this is its beginning");
+        let mut lack = body.cut.then(|| {
+            let most = text::size(BODY as u64);
+            Cow::from(format!("the page is larger than {most}; this is its beginning"))
+        });
         let converted = if is_html && format != Format::Raw {
             let converted = html::convert(&decoded, at, format, stop)?;
             if let Some(title) = converted.title {
                 let _ = writeln!(head, "Title: {}", text::visible_line(&title));
             }
-            lack = converted.lack.or(lack);
+            lack = converted.lack.map(Cow::from).or(lack);
             converted.text
         } else {
             decoded.into_owned()
@@ -163,7 +167,7 @@ impl Page {
         } else if start > 0 {
             let _ = write!(shown, "\n[bytes {start} to {end}, the end]");
         }
-        if let Some(lack) = self.lack.filter(|_| end == total) {
+        if let Some(lack) = self.lack.as_ref().filter(|_| end == total) {
             let _ = write!(shown, "\n[{lack}]");
         }
         Ok(ToolOutput::ok(shown, text::size((end - start) as u64)))

@@ -1,6 +1,7 @@
 //! Tests of `move_path`.
 
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -17,7 +18,7 @@ fn a_file_goes_with_what_is_known_of_it() {
     let fixture = Fixture::new();
     fixture.put_seen("a", "1\n");
     let output = move_path(&fixture, "a", "new/b");
-    assert_eq!(output.result.text, "Moved a to new/b.");
+    assert_eq!(output.result.text, "Moved a to new/b: a file, 2 bytes.");
     assert_eq!(
         (fixture.names(), fixture.text("new/b")),
         (vec!["new".into(), "new/b".into()], "1\n".into())

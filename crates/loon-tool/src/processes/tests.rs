@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use loon_api::{EffectKey, Subject};
+use loon_api::Subject;
 use loon_exec::Spawner;
-use loon_kernel::{EffectContext, NativeTool, native_tool};
+use loon_kernel::{NativeTool, native_tool};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::*;
 use crate::Workspace;
+use crate::fixture::{admit, next_key};
 use crate::process_list::ProcessList;
 use crate::process_poll::ProcessPoll;
 use crate::process_start::ProcessStart;
@@ -44,12 +44,13 @@ fn desk() -> Desk {
 }
 
 impl Desk {
+    /// The running time is left out of the report.
     async fn call<T: NativeTool>(&self, tool: &T, arguments: Value) -> ToolOutput {
-        let (progress, _told) = mpsc::channel(8);
-        let key = EffectKey::call(1, 0, 0);
-        let cx =
-            EffectContext { subjects: Arc::default(), key, cancel: self.cancel.clone(), progress };
-        tool.run(serde_json::from_value(arguments).unwrap(), &cx).await
+        let cx = admit(tool, &arguments, next_key(), &self.cancel);
+        let mut output = tool.run(serde_json::from_value(arguments).unwrap(), &cx).await;
+        let time = regex::Regex::new(r"( running) for \d+ s").unwrap();
+        output.result.text = time.replace(&output.result.text, "$1").into_owned();
+        output
     }
 
     async fn start(&self, command: &str) -> String {
@@ -347,6 +348,66 @@ async fn what_a_call_touches_is_declared() {
     assert_eq!(desk.write.preview(&args).unwrap(), "to p1 [running] cat:\na␛");
 }
 
+#[tokio::test]
+async fn a_line_in_pieces_is_judged_whole() {
+    let desk = desk();
+    desk.start_until(json!({ "command": "echo up; cat" }), "p1", "up\n[p1 running]").await;
+    let piece = |input: &str| json!({ "id": "p1", "input": input, "newline": false });
+    let judged = |arguments: &Value| -> Vec<String> {
+        let args = serde_json::from_value(arguments.clone()).unwrap();
+        let subjects = desk.write.subjects(&args).unwrap().into_iter();
+        let line = |subject| match subject {
+            Subject::Command { line, .. } => line,
+            other => panic!("no command: {other:?}"),
+        };
+        subjects.map(line).collect()
+    };
+    let whole = json!({ "id": "p1", "input": "m -rf x" });
+    let early = admit(&desk.write, &whole, next_key(), &desk.cancel);
+    assert_eq!(judged(&piece("ls\nr")), ["ls\nr"]);
+    desk.write_until(piece("ls\nr"), "ls\nr\n[p1 running]").await;
+    assert_eq!(judged(&whole), ["rm -rf x"]);
+    assert_eq!(judged(&json!({ "id": "p1" })), ["r"]);
+    let args = serde_json::from_value(whole.clone()).unwrap();
+    assert_eq!(
+        desk.write.preview(&args).unwrap(),
+        "to p1 [running] echo up; cat:\nrm -rf x\n(an earlier call wrote the beginning)"
+    );
+    // It was decided on before the line was begun.
+    let output = desk.write.run(args, &early).await.result;
+    assert!(output.is_error && output.text.starts_with("Something else was written to p1"));
+    desk.write_until(whole.clone(), "m -rf x\n[p1 running]").await;
+    assert_eq!(judged(&whole), ["m -rf x"]);
+    assert_eq!(judged(&json!({ "id": "p1" })), [""; 0]);
+}
+
+#[test]
+fn where_a_line_ends_is_the_consoles_to_say() {
+    let terminal = Console::Terminal(loon_exec::WindowSize { rows: 1, columns: 1 });
+    for (typed, on_pipes, on_terminal) in [
+        ("", None, None),
+        ("rm", None, None),
+        ("ls\nr", Some(2), Some(2)),
+        ("a\nb\n", Some(3), Some(3)),
+        ("a\rb", None, Some(1)),
+        ("a\u{3}b", None, Some(1)),
+        ("ls\nr\\\nm", Some(2), Some(2)),
+        ("r\\\rm", None, None),
+        ("r\\\u{3}m", None, Some(2)),
+    ] {
+        let ends = [Console::Pipes, terminal].map(|it| last_line_end(typed.as_bytes(), it));
+        assert_eq!(ends, [on_pipes, on_terminal], "{typed:?}");
+    }
+}
+
+#[test]
+fn one_look_at_a_silent_process_differs_from_the_next() {
+    let look = |millis| running("p1", Duration::from_millis(millis), true);
+    assert_eq!(look(40_900), "[p1 running for 40 s, no new output]");
+    assert_eq!(look(41_000), "[p1 running for 41 s, no new output]");
+    assert_eq!(running("p2", Duration::ZERO, false), "[p2 running for 0 s]");
+}
+
 #[test]
 fn the_gate_waits_longer_than_the_tool() {
     let poll = ProcessPoll::new(&Arc::default());
@@ -373,7 +434,6 @@ fn what_models_are_told_is_short() {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
         }});
         let size = schema.to_string().len();
-        println!("{size} {schema}");
         assert!(size <= 380, "{size} bytes: {schema}");
     }
 }

@@ -2,7 +2,7 @@
 
 use toml_edit::DocumentMut;
 
-use super::{Project, Request, Task, words};
+use super::{Project, Purpose, Request, words};
 
 /// Options by which a call itself says which packages it means.
 const CHOICE: [&str; 5] = ["-p", "--package", "--workspace", "--all", "--manifest-path"];
@@ -12,13 +12,13 @@ pub(super) fn commands(
     request: &Request,
 ) -> Result<Vec<Vec<String>>, String> {
     project.require("cargo", "Ask the user to install Rust (rustup).")?;
-    let mut command = match request.task {
-        Task::Test => words(&["cargo", "test"], []),
-        Task::Build => words(&["cargo", "build"], []),
-        Task::Lint if (project.installed)("cargo-clippy") => {
+    let mut command = match request.purpose {
+        Purpose::Test => words(&["cargo", "test"], []),
+        Purpose::Build => words(&["cargo", "build"], []),
+        Purpose::Lint if (project.installed)("cargo-clippy") => {
             words(&["cargo", "clippy", "--all-targets"], [])
         }
-        Task::Lint => words(&["cargo", "check", "--all-targets"], []),
+        Purpose::Lint => words(&["cargo", "check", "--all-targets"], []),
     };
     let chosen = request.args.iter().any(|arg| {
         CHOICE.iter().any(|option| {

@@ -1,18 +1,18 @@
 //! Projects of Go.
 
-use super::{Project, Request, Task, words};
+use super::{Project, Purpose, Request, words};
 
 pub(super) fn commands(
     project: &Project<'_>,
     request: &Request,
 ) -> Result<Vec<Vec<String>>, String> {
     project.require("go", "Ask the user to install Go.")?;
-    let task = match request.task {
-        Task::Test => "test",
-        Task::Build => "build",
-        Task::Lint => "vet",
+    let verb = match request.purpose {
+        Purpose::Test => "test",
+        Purpose::Build => "build",
+        Purpose::Lint => "vet",
     };
-    let mut command = words(&["go", task], request.args.iter().cloned());
+    let mut command = words(&["go", verb], request.args.iter().cloned());
     match &request.filter {
         Some(filter) if project.is_path(filter) => command.push(packages(project, filter)),
         Some(filter) => command.extend([format!("-run={filter}"), "./...".to_owned()]),

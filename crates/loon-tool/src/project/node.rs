@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Project, Request, Task, words};
+use super::{Project, Purpose, Request, words};
 use crate::text;
 
 /// Lock files and whose they are.
@@ -25,7 +25,7 @@ type Commands = (Vec<Vec<String>>, Vec<(&'static str, &'static str)>);
 pub(super) fn commands(project: &Project<'_>, request: &Request) -> Result<Commands, String> {
     let package = package(project)?;
     let script =
-        script(&package, request.task).ok_or_else(|| missing(project, &package, request))?;
+        script(&package, request.purpose).ok_or_else(|| missing(project, &package, request))?;
     let manager = manager(project, &package)?;
     let how = match manager {
         "npm" => "Ask the user to install Node.",
@@ -39,13 +39,13 @@ pub(super) fn commands(project: &Project<'_>, request: &Request) -> Result<Comma
         command.push("--".to_owned());
     }
     command.extend(added);
-    let variables = if request.task == Task::Test { vec![ONCE] } else { Vec::new() };
+    let variables = if request.purpose == Purpose::Test { vec![ONCE] } else { Vec::new() };
     Ok((vec![command], variables))
 }
 
-/// There is a script for the task.
-pub(super) fn has_script(project: &Project<'_>, task: Task) -> bool {
-    package(project).is_ok_and(|package| script(&package, task).is_some())
+/// There is a script for it.
+pub(super) fn has_script(project: &Project<'_>, purpose: Purpose) -> bool {
+    package(project).is_ok_and(|package| script(&package, purpose).is_some())
 }
 
 fn package(project: &Project<'_>) -> Result<Map<String, Value>, String> {
@@ -59,12 +59,12 @@ fn scripts(package: &Map<String, Value>) -> impl Iterator<Item = (&str, &str)> {
     scripts.into_iter().flatten().filter_map(|(name, line)| Some((name.as_str(), line.as_str()?)))
 }
 
-/// The script for a task, by the names in use.
-fn script(package: &Map<String, Value>, task: Task) -> Option<&'static str> {
-    let names: &[&str] = match task {
-        Task::Test => &["test"],
-        Task::Build => &["build", "compile"],
-        Task::Lint => &["lint", "typecheck", "type-check", "check"],
+/// The script for a purpose, by the names in use.
+fn script(package: &Map<String, Value>, purpose: Purpose) -> Option<&'static str> {
+    let names: &[&str] = match purpose {
+        Purpose::Test => &["test"],
+        Purpose::Build => &["build", "compile"],
+        Purpose::Lint => &["lint", "typecheck", "type-check", "check"],
     };
     names.iter().copied().find(|wanted| {
         scripts(package).any(|(name, line)| name == *wanted && !line.contains(PLACEHOLDER))
@@ -83,7 +83,7 @@ fn missing(project: &Project<'_>, package: &Map<String, Value>, request: &Reques
     };
     format!(
         "package.json in {} has no {} script; {there}. Add one, or run the right command by bash.",
-        project.shown, request.task
+        project.shown, request.purpose
     )
 }
 

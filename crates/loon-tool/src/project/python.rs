@@ -2,7 +2,8 @@
 
 use toml_edit::DocumentMut;
 
-use super::{Project, Request, Task, words};
+use super::{LOOKED_AT, Project, Purpose, Request, words};
+use crate::open;
 
 /// Folders of a virtual environment.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
@@ -22,17 +23,19 @@ pub(super) fn commands(
     request: &Request,
 ) -> Result<Vec<Vec<String>>, String> {
     let runner = Runner::find(project)?;
-    match request.task {
-        Task::Test => test(project, &runner, request),
-        Task::Build => build(project, &runner, request),
-        Task::Lint => lint(project, &runner, request),
+    match request.purpose {
+        Purpose::Test => test(project, &runner, request),
+        Purpose::Build => build(project, &runner, request),
+        Purpose::Lint => lint(project, &runner, request),
     }
 }
 
 impl Runner {
     fn find(project: &Project<'_>) -> Result<Self, String> {
         let locked = |name: &str| {
-            project.upwards().find_map(|folder| std::fs::read_to_string(folder.join(name)).ok())
+            project
+                .upwards()
+                .find_map(|folder| open::beginning_as_text(&folder.join(name), LOOKED_AT).ok())
         };
         let managers = [
             ("uv.lock", ["uv", "run"], "Ask the user to install uv."),

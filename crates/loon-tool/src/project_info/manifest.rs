@@ -1,6 +1,5 @@
 //! The manifests of a project, and the little that is told of each.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use regex::Regex;
@@ -67,11 +66,7 @@ pub(super) fn is_manifest(inside: &Path) -> bool {
 
 /// Its first bytes as text; empty if it cannot be read.
 pub(super) fn read(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    match open::for_reading(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes)) {
-        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => String::new(),
-    }
+    open::beginning_as_text(path, LOOKED_AT).unwrap_or_default()
 }
 
 /// The project's name, its scripts or its targets; empty if there is nothing to tell.
@@ -98,7 +93,7 @@ pub(super) fn details(path: &Path) -> String {
 }
 
 /// Names of the scripts of a `package.json`.
-pub(super) fn script_names(content: &str) -> Vec<String> {
+fn script_names(content: &str) -> Vec<String> {
     let Ok(root) = Node::parse(content.trim_start_matches('\u{FEFF}')) else { return Vec::new() };
     let Some(scripts) = root.get("scripts").filter(|scripts| scripts.kind() == Kind::Object) else {
         return Vec::new();

@@ -8,7 +8,16 @@ use crate::fixture::{Fixture, run};
 
 fn info(fixture: &Fixture) -> String {
     let tool = ProjectInfo::new(&fixture.workspace, &Spawner::new([]));
-    let output = run(&tool, json!({}));
+    told(fixture, &run(&tool, json!({})))
+}
+
+/// The description where all programs are installed.
+fn info_with_all(fixture: &Fixture) -> String {
+    let git = "git: not under version control";
+    told(fixture, &describe(&fixture.workspace, git, &|_| true, &CancellationToken::new()))
+}
+
+fn told(fixture: &Fixture, output: &ToolOutput) -> String {
     assert!(!output.result.is_error);
     let root = format!("root: {}\n", fixture.workspace.root().display());
     output.result.text.strip_prefix(&root).unwrap().to_owned()
@@ -33,13 +42,13 @@ fn a_project_is_described_by_its_files() {
     fixture.put("node_modules/b/package.json", "{}");
     fixture.put(".gitignore", "node_modules\n");
     assert_eq!(
-        info(&fixture),
+        info_with_all(&fixture),
         "git: not under version control\nfiles: 11\nlanguages: Rust (1 file, 10 bytes), Prose (3 \
          files, 6 bytes)\nmanifest: Cargo.toml: workspace\nmanifest: Makefile: targets all test \
          lint\nmanifest: package.json: web, scripts test lint start\nmanifest: a/Cargo.toml: \
          alpha\nmanifest: .github/workflows/ci.yml\nguidance: AGENTS.md, README.md\ntest: cargo \
-         test, pnpm run test, make test\nbuild: cargo build\nlint: cargo clippy, pnpm run lint, make \
-         lint"
+         test --workspace, pnpm run test, make test\nbuild: cargo build --workspace\nlint: cargo \
+         clippy --all-targets --workspace, pnpm run lint, make lint"
     );
 }
 
@@ -52,10 +61,28 @@ fn python_and_go_projects_are_known() {
     );
     fixture.put("go.mod", "module example.org/m\n\ngo 1.25\n");
     assert_eq!(
-        info(&fixture),
+        info_with_all(&fixture),
         "git: not under version control\nfiles: 2\nmanifest: go.mod: example.org/m\nmanifest: \
          pyproject.toml: snake\ntest: go test ./..., pytest\nbuild: go build ./...\nlint: go vet \
-         ./..., ruff"
+         ./..., ruff check ."
+    );
+    let none = describe(&fixture.workspace, "", &|_| false, &CancellationToken::new());
+    assert!(none.result.text.ends_with("pyproject.toml: snake"), "{}", none.result.text);
+}
+
+#[test]
+fn other_kinds_are_known_by_their_files() {
+    let fixture = Fixture::new();
+    fixture.put("mix.exs", "");
+    fixture.put("build.gradle", "");
+    fixture.put("build.gradle.kts", "");
+    fixture.put("justfile", "check:\n\tx\ncompile:\n");
+    let told = info_with_all(&fixture);
+    let (_, commands) = told.split_once("\ntest: ").unwrap();
+    assert_eq!(
+        commands,
+        "gradle test, mix test, just check\nbuild: gradle build, mix compile, just \
+         compile\nlint: mix format --check-formatted"
     );
 }
 

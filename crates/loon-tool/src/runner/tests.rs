@@ -1,13 +1,12 @@
 //! Tests of running: a real `cargo test`, and a package manager that is a script of the project.
 
-use loon_api::EffectKey;
 use loon_kernel::NativeTool as _;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::fixture::{Fixture, run};
+use crate::fixture::{Fixture, admit, call, next_key, run};
 use crate::run_tests::RunTests;
 
 /// A crate without dependencies that is no member of another workspace.
@@ -102,13 +101,41 @@ fn the_status_decides_and_counts_are_not_made_up() {
 }
 
 #[test]
+fn a_project_that_changed_since_the_decision_is_not_run() {
+    let fixture = scripted("touch ran");
+    let tool = tool(&fixture);
+    let cx = admit(&tool, &json!({}), next_key(), &CancellationToken::new());
+    fixture.put("pytest.ini", "");
+    let output = call(&tool, json!({}), &cx);
+    assert!(!output.result.is_error, "the same commands: {}", output.result.text);
+    assert!(fixture.path("ran").exists());
+
+    std::fs::rename(fixture.path(".venv"), fixture.path("venv")).unwrap();
+    std::fs::remove_file(fixture.path("ran")).unwrap();
+    let output = call(&tool, json!({}), &cx);
+    assert!(output.result.is_error);
+    assert_eq!(
+        output.result.text,
+        "The project changed since the call was decided; look and repeat it."
+    );
+    assert!(!fixture.path("ran").exists());
+    assert!(!run(&tool, json!({})).result.is_error);
+}
+
+#[test]
+fn what_was_left_for_a_command_is_told_in_tenths() {
+    let told = |millis| tenths(Duration::from_millis(millis)).as_secs_f64();
+    assert_eq!([told(1000), told(5432), told(0)].map(|it| it.to_string()), ["1", "5.4", "0"]);
+}
+
+#[test]
 fn a_run_that_takes_too_long_is_ended_whole() {
-    let fixture = scripted("echo begun; sleep 1000 & sleep 1000");
+    // How far it comes in its second is not said.
+    let fixture = scripted("sleep 1000 & sleep 1000");
     let output = run(&tool(&fixture), json!({"timeout_secs": 1}));
     assert!(output.result.is_error);
     assert_eq!(output.exit_code, None);
     assert_eq!(output.summary, "timed out after 1 s and was ended");
-    assert!(output.result.text.ends_with("begun\n"), "{}", output.result.text);
 }
 
 #[test]
@@ -116,13 +143,8 @@ fn a_run_can_be_cancelled_and_is_told_live() {
     let fixture = scripted("echo begun; sleep 1000");
     let (progress, mut heard) = mpsc::channel(8);
     let cancel = CancellationToken::new();
-    let cx = EffectContext {
-        subjects: Arc::default(),
-        key: EffectKey::call(1, 0, 0),
-        cancel: cancel.clone(),
-        progress,
-    };
     let tool = tool(&fixture);
+    let cx = EffectContext { progress, ..admit(&tool, &json!({}), next_key(), &cancel) };
     let output =
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
             async {
@@ -136,6 +158,7 @@ fn a_run_can_be_cancelled_and_is_told_live() {
         );
     assert!(output.result.is_error);
     assert_eq!(output.summary, "cancelled and ended");
+    assert!(output.result.text.ends_with("begun\n"), "{}", output.result.text);
 }
 
 #[test]

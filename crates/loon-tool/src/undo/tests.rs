@@ -277,6 +277,20 @@ fn what_is_no_longer_kept_is_said() {
 }
 
 #[test]
+fn no_call_at_all_is_refused() {
+    let mut session = Session::new();
+    session.ok("write", json!({"path": "a", "content": "1\n"}));
+    let args = serde_json::from_value(json!({"count": 0})).unwrap();
+    let refusal = Undo::new(&session.fixture.workspace).subjects(&args).unwrap_err();
+    assert!(refusal.contains("Give 1 or more"), "{refusal}");
+    let output = session.run("undo", json!({"count": 0}));
+    assert!(output.result.is_error);
+    assert_eq!((output.result.text, session.fixture.text("a")), (refusal, "1\n".to_owned()));
+    session.ok("undo", json!({}));
+    session.ok("undo", json!({"count": 0, "redo": true}));
+}
+
+#[test]
 fn names_with_control_characters_come_back() {
     let mut session = Session::new();
     session.fixture.put("odd\nname", "0\n");

@@ -8,8 +8,11 @@ use std::time::Duration;
 use loon_api::BoxFuture;
 use loon_api::network::{is_local_name, is_public_address};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, redirect};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, Response, redirect};
 use url::{Host, Url};
+
+use crate::text;
 
 /// How long a connection may take to stand.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -39,13 +42,31 @@ pub(crate) fn client(
         builder = builder.tls_certs_only([]);
     }
     if is_this_machine(url) {
+        // A proxy could not reach it.
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| format!("Cannot set up connections: {}.", causes(&error)))
 }
 
+/// That `server` gave no answer, and why.
+pub(crate) fn unreached(server: &str, error: &reqwest::Error) -> String {
+    let what = if error.is_connect() { "Cannot reach" } else { "No answer from" };
+    format!("{what} {server}: {}.", text::visible_line(&causes(error)))
+}
+
+/// When the server wants to be asked again: `in 30 seconds`, or `after` a date.
+pub(crate) fn retry_after(response: &Response) -> Option<String> {
+    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let seconds = !value.is_empty() && value.chars().all(|ch| ch.is_ascii_digit());
+    Some(if seconds {
+        format!("in {value} seconds")
+    } else {
+        format!("after {}", text::visible_line(value))
+    })
+}
+
 /// The error and what caused it, without the URL.
-pub(crate) fn causes(error: &reqwest::Error) -> String {
+pub(super) fn causes(error: &reqwest::Error) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut next = std::error::Error::source(error);
     while let Some(cause) = next {
@@ -58,8 +79,8 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
     if words.is_empty() { "it was not sent".to_owned() } else { words.join(": ") }
 }
 
-/// A proxy could not reach a server that listens on this machine alone.
-fn is_this_machine(url: &Url) -> bool {
+/// It names a server on this machine, which may listen on it alone.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_same_name(name, "localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),

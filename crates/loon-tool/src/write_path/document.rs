@@ -42,13 +42,13 @@ struct Line {
 
 /// A place known in both: every line start, and more of them within long lines.
 #[derive(Clone, Copy, Debug)]
-struct Anchor {
+struct Mark {
     view: usize,
     byte: usize,
 }
 
-/// Bytes of the view after which a long line gets another anchor.
-const ANCHOR_DISTANCE: usize = 128;
+/// Bytes of the view after which a long line gets another mark.
+const MARK_DISTANCE: usize = 128;
 
 /// A text file: its bytes, the view on them, and the way from one to the other.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub struct Document {
     bom: usize,
     view: String,
     lines: Vec<Line>,
-    anchors: Vec<Anchor>,
+    marks: Vec<Mark>,
     /// Bytes and view differ in line endings and byte order mark only.
     plain: bool,
 }
@@ -70,14 +70,14 @@ impl Document {
         let has_lf = contains_lf(&bytes[bom..], encoding);
         let mut view = String::with_capacity(bytes.len());
         let mut lines = Vec::new();
-        let mut anchors = vec![Anchor { view: 0, byte: bom }];
+        let mut marks = vec![Mark { view: 0, byte: bom }];
         let mut plain = encoding == Encoding::Utf8;
         let mut at = bom;
         let mut start = Line { view: 0, ending: Ending::None };
-        let mut next_anchor = ANCHOR_DISTANCE;
+        let mut next_mark = MARK_DISTANCE;
         while at < bytes.len() {
             // Most text is ASCII, and most of it within lines.
-            let run = encoding.ascii_run(&bytes[at..], ANCHOR_DISTANCE);
+            let run = encoding.ascii_run(&bytes[at..], MARK_DISTANCE);
             view.push_str(run);
             at += run.len();
             if at == bytes.len() {
@@ -106,17 +106,17 @@ impl Document {
                 view.push('\n');
                 lines.push(Line { ending, ..start });
                 start.view = view.len();
-                next_anchor = view.len();
+                next_mark = view.len();
             }
-            if view.len() >= next_anchor {
-                anchors.push(Anchor { view: view.len(), byte: at });
-                next_anchor = view.len() + ANCHOR_DISTANCE;
+            if view.len() >= next_mark {
+                marks.push(Mark { view: view.len(), byte: at });
+                next_mark = view.len() + MARK_DISTANCE;
             }
         }
         if start.view < view.len() {
             lines.push(start);
         }
-        Self { bytes, encoding, bom, view, lines, anchors, plain }
+        Self { bytes, encoding, bom, view, lines, marks, plain }
     }
 
     /// What the model sees: no byte order mark, lines end with LF. Never holds U+FEFF for the mark.
@@ -188,13 +188,13 @@ impl Document {
         if view >= self.view.len() {
             return self.bytes.len();
         }
-        let above = self.anchors.partition_point(|anchor| anchor.view <= view).saturating_sub(1);
-        let anchor = self.anchors[above];
-        let wanted = view - anchor.view;
+        let above = self.marks.partition_point(|mark| mark.view <= view).saturating_sub(1);
+        let mark = self.marks[above];
+        let wanted = view - mark.view;
         if self.plain {
-            return anchor.byte + wanted;
+            return mark.byte + wanted;
         }
-        let (mut seen, mut byte) = (0, anchor.byte);
+        let (mut seen, mut byte) = (0, mark.byte);
         while seen < wanted && byte < self.bytes.len() {
             let decoded = self.encoding.decode_first(&self.bytes[byte..]);
             seen += decoded.ch.len_utf8();

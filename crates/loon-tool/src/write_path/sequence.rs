@@ -177,8 +177,7 @@ impl Sequence<'_> {
         match action {
             Action::Write { path, base, content, mode } => {
                 let (place, folders) = self.place(path)?;
-                let outcome = self.write(place, path, base.as_deref(), content, *mode);
-                outcome.map_err(|error| self.error(error, "write", path))?;
+                self.write(place, path, base.as_deref(), content, *mode)?;
                 Ok(folders)
             }
             Action::Folder { path } => {
@@ -229,19 +228,26 @@ impl Sequence<'_> {
         base: Option<&[u8]>,
         content: &[u8],
         mode: Option<u32>,
-    ) -> io::Result<()> {
+    ) -> Result<(), WriteError> {
+        let workspace = self.workspace;
+        let failed = |error| WriteError::from_io(error, "write", workspace.display(path));
         let Some(base) = base else {
             let attributes = mode.map(Attributes::of_mode);
-            write_beside(&place, content, attributes)?.put_new(&place)?;
+            let file = write_beside(&place, content, attributes).map_err(failed)?;
+            file.put_new(&place).map_err(failed)?;
             self.done.push(Done::Made { place });
             return Ok(());
         };
-        let attributes = place.look()?.map(|stat| Attributes::of(&stat));
-        let attributes = attributes.ok_or(io::ErrorKind::NotFound)?;
-        if place.read()? != base {
-            return Err(io::Error::other("it changed just now"));
+        let Some(stat) = place.look().map_err(failed)? else {
+            return Err(failed(io::ErrorKind::NotFound.into()));
+        };
+        let attributes = Attributes::of(&stat);
+        if place.read().map_err(failed)? != base {
+            let (path, detail) = (workspace.display(path), String::new());
+            return Err(WriteError::Changed { path, detail });
         }
-        write_beside(&place, content, Some(attributes))?.put(&place)?;
+        let file = write_beside(&place, content, Some(attributes)).map_err(failed)?;
+        file.put(&place).map_err(failed)?;
         let (base, path) = (base.to_owned(), path.to_owned());
         self.done.push(Done::Replaced { place, base, attributes, path });
         Ok(())

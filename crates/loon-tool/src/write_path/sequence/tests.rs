@@ -51,7 +51,8 @@ fn a_file_that_changed_just_now_is_not_replaced() {
     let (path, base, content) = (fixture.path("a"), Some(b"1\n".to_vec()), b"2\n".to_vec());
     let actions = vec![Action::Write { path, base, content, mode: None }];
     let error = perform(&fixture.workspace, &call_anywhere(), &intents(actions)).unwrap_err();
-    assert_eq!(error.to_string(), "Could not write a: it changed just now.");
+    assert!(matches!(error, WriteError::Changed { .. }), "{error}");
+    assert_eq!(error.to_string(), "a changed on disk since it was read. Read it again.");
     assert_eq!(fixture.text("a"), "mine\n");
 }
 
