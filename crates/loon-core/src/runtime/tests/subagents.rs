@@ -347,17 +347,24 @@ async fn a_message_steers_a_running_child_and_fails_for_a_finished_one() {
 
 #[tokio::test]
 async fn a_killed_child_ends_its_step_and_its_journal_says_so() {
-    let gate = closed();
+    let (gate, begun) = (closed(), closed());
     let stage = stage(
         vec![
             calls(vec![order("background_spawn", "helper")]),
-            calls(vec![about("background_kill", json!({"id": "a1"}))]),
+            held(&begun, vec![about("background_kill", json!({"id": "a1"}))]),
             say("ok"),
         ],
         vec![held(&gate, vec![call("change", 5)]), say("never asked for")],
     );
     let mut runtime = Runtime::start(stage.bench.deps.clone(), SessionChoice::New);
     runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let child = Arc::clone(&stage.child);
+    tokio::spawn(async move {
+        while child.requests.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        begun.add_permits(1);
+    });
     let mut events = Vec::new();
     while let Some(event) = runtime.events.recv().await {
         match &event.event {
