@@ -2,6 +2,7 @@
 
 mod commands_page;
 mod settings_page;
+mod tools_page;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -37,6 +38,7 @@ pub(crate) fn pages(tree: &Tree) -> Result<Vec<Page>> {
     Ok(vec![
         settings(),
         Page { file: commands_page::FILE, text: commands_page::render(tree, &tree.binary())? },
+        Page { file: tools_page::FILE, text: tools_page::render(tree, &tree.binary())? },
     ])
 }
 
@@ -78,7 +80,7 @@ pub(crate) fn completions(tree: &Tree) -> Result<String> {
     Ok(said.join("\n"))
 }
 
-/// The generated files that are not what the types say. The page of commands is judged where `loon`
+/// The generated files that are not what the types say. The pages that `loon` tells are judged where it
 /// has been built from the present sources, as it is when all tests run.
 pub(crate) fn stale(tree: &Tree) -> Result<Vec<String>> {
     let mut made: Vec<(Page, &str)> = schemas()?.into_iter().map(|page| (page, "schema")).collect();
@@ -86,6 +88,10 @@ pub(crate) fn stale(tree: &Tree) -> Result<Vec<String>> {
     if let Some(binary) = commands_page::fresh_binary(tree) {
         made.push((
             Page { file: commands_page::FILE, text: commands_page::render(tree, &binary)? },
+            "reference",
+        ));
+        made.push((
+            Page { file: tools_page::FILE, text: tools_page::render(tree, &binary)? },
             "reference",
         ));
     }

@@ -83,6 +83,17 @@ impl From<ToolSetArg> for ToolSet {
     }
 }
 
+/// What to print of the tools.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// One JSON object a line, with the schema of the arguments.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Which set, instead of that of the settings.
+    #[arg(long, value_enum)]
+    pub(crate) tools: Option<ToolSetArg>,
+}
+
 /// A permission mode on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
@@ -135,6 +146,8 @@ pub(crate) enum Commands {
     /// Models that the settings name.
     #[command(subcommand)]
     Models(ModelsCommand),
+    /// Tools that models have in this folder.
+    Tools(ToolsArgs),
     /// Permission rules.
     #[command(subcommand)]
     Permissions(PermissionsCommand),

@@ -10,6 +10,7 @@ mod models;
 mod permissions;
 mod screen;
 mod sessions;
+mod tools;
 mod trust;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Models(command) => models::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),
+        Commands::Tools(args) => tools::run(&args),
         Commands::Doctor => doctor::run(),
         Commands::Trust(args) => trust::run(&args),
         Commands::Completions { shell } => completions::run(shell),

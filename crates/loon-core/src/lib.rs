@@ -6,6 +6,7 @@
 
 pub mod approval;
 pub mod authority;
+mod catalog;
 pub mod conversation;
 pub mod deps;
 mod estimate;
@@ -30,6 +31,7 @@ mod tool_search;
 mod turn;
 
 pub use authority::PermissionAuthority;
+pub use catalog::{CatalogEntry, tool_catalog};
 pub use conversation::Conversation;
 pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions, Update, Updates};
 pub use limits::Limits;

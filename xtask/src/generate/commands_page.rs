@@ -21,12 +21,12 @@ pub(super) fn render(tree: &Tree, binary: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// The built `loon`, if it is there and no source of the command line is younger.
+/// The built `loon`, if it is there and no source of it is younger.
 pub(super) fn fresh_binary(tree: &Tree) -> Option<PathBuf> {
     let modified = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
     let binary = tree.binary();
     let built = modified(&binary)?;
-    let sources = tree.files.iter().filter(|file| file.starts_with("crates/loon-cli/"));
+    let sources = tree.files.iter().filter(|file| file.starts_with("crates/"));
     let youngest = sources
         .filter_map(|file| modified(&tree.path(file)))
         .max()
