@@ -127,7 +127,8 @@ fn thinking(text: &str, done: bool, fold: Fold, page: &Page) -> Vec<Line> {
     if done || fold == Fold::Closed {
         let words = text.split_whitespace().count();
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let right = Line::of(&format!("thought, {words} words {}", page.glyphs.folded), Role::Dim);
+        let noun = if words == 1 { "word" } else { "words" };
+        let right = Line::of(&format!("thought, {words} {noun} {}", page.glyphs.folded), Role::Dim);
         return vec![spread(Line::of(first, look), &right, page.room, page.glyphs.ellipsis)];
     }
     let from = text.floor_char_boundary(text.len().saturating_sub(8 * 1024));
