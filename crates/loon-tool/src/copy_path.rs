@@ -93,8 +93,8 @@ impl NativeTool for CopyPath {
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
         let (from, to) = args.places(&self.workspace);
         Ok(vec![
-            Subject::Path { access: PathAccess::Read, path: from },
-            Subject::Path { access: PathAccess::Write, path: to },
+            Subject::Tree { access: PathAccess::Read, path: from },
+            Subject::Tree { access: PathAccess::Write, path: to },
         ])
     }
 

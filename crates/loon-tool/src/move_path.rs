@@ -92,7 +92,7 @@ impl NativeTool for MovePath {
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
         let (from, to) = args.places(&self.workspace);
-        Ok([from, to].map(|path| Subject::Path { access: PathAccess::Write, path }).to_vec())
+        Ok([from, to].map(|path| Subject::Tree { access: PathAccess::Write, path }).to_vec())
     }
 
     fn preview(&self, args: &Args) -> Option<String> {

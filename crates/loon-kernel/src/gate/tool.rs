@@ -396,7 +396,7 @@ fn approval(
         .iter()
         .filter_map(|subject| match subject {
             Subject::Command { line, .. } => Some(line.as_str()),
-            Subject::Path { .. } | Subject::Url { .. } => None,
+            Subject::Path { .. } | Subject::Tree { .. } | Subject::Url { .. } => None,
         })
         .collect();
     let exact = if lines.is_empty() { call.title.clone() } else { lines.join("\n") };
