@@ -425,3 +425,14 @@ fn the_printed_schema_is_the_checked_in_one() {
     let checked_in = include_str!("../../docs/reference/settings.schema.json");
     assert_eq!(printed.trim_end(), checked_in.trim_end());
 }
+
+#[test]
+fn a_misspelt_setting_is_named_where_it_leaves_no_model() {
+    let (home, repo) = (Home::new(), small_repo());
+    home.set_settings("[session]\nmodle = \"lab/coder\"\n");
+    let finished = Loon::exec(&home, repo.path(), ["go"]).run();
+    assert_eq!(finished.code, Some(2));
+    for words in ["No model is set up.", "config.toml:2:1", "did you mean `model`?"] {
+        assert!(finished.stderr.contains(words), "{words}: {}", finished.stderr);
+    }
+}

@@ -48,6 +48,10 @@ fn reads_same(path: &Path) -> Option<PathBuf> {
 /// A sentence that says that `path` is not there and what is.
 pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
     let shown = text::visible_line(&workspace.display(path));
+    if let Ok(target) = path.read_link() {
+        let target = text::visible_line(&target.to_string_lossy());
+        return format!("{shown} is a link to {target}, which does not exist.");
+    }
     let Some(folder) = path.ancestors().skip(1).find(|above| above.is_dir()) else {
         return format!("{shown} does not exist.");
     };
@@ -148,6 +152,16 @@ mod tests {
         let (_folder, workspace) = workspace();
         let path = vec!["d"; 50_000].join("/");
         assert_eq!(locate(&workspace, &path), workspace.root().join(&path));
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_not_answered_with_its_own_name() {
+        let (_folder, workspace) = workspace();
+        std::os::unix::fs::symlink("gone", workspace.root().join("way")).unwrap();
+        assert_eq!(
+            missing(&workspace, &workspace.resolve("way")),
+            "way is a link to gone, which does not exist."
+        );
     }
 
     #[test]
