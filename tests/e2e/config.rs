@@ -425,3 +425,37 @@ fn the_printed_schema_is_the_checked_in_one() {
     let checked_in = include_str!("../../docs/reference/settings.schema.json");
     assert_eq!(printed.trim_end(), checked_in.trim_end());
 }
+
+#[test]
+fn a_misspelt_setting_is_named_where_it_leaves_no_model() {
+    let (home, repo) = (Home::new(), small_repo());
+    home.set_settings("[session]\nmodle = \"lab/coder\"\n");
+    let finished = Loon::exec(&home, repo.path(), ["go"]).run();
+    assert_eq!(finished.code, Some(2));
+    for words in ["No model is set up.", "config.toml:2:1", "did you mean `model`?"] {
+        assert!(finished.stderr.contains(words), "{words}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_rule_that_cannot_be_kept_is_told_with_its_file() {
+    let server = ModelServer::by_step([ask(bash("touch made.txt")), text("done")]);
+    let (home, repo) = (Home::with_server(&server, Wire::Chat), small_repo());
+    said(&home, repo.path(), &["trust"]);
+    let mut running =
+        Loon::exec(&home, repo.path(), ["--input", "jsonl"]).input(Input::Open).start();
+    running.write_line(json!({"type": "prompt", "text": "go"}));
+    let asked = running.wait_event("the request", |event| event["type"] == "approval.requested");
+    repo.write(".loon/config.local.toml", "[broken\n");
+    running.write_line(json!({
+        "type": "approve", "approval": asked["approval"]["id"], "scope": "project",
+        "rule": asked["approval"]["always"],
+    }));
+    let told = wait_notice(&mut running, "The rule holds for this session only");
+    assert!(told["message"].to_string().contains("config.local.toml was not changed"), "{told}");
+    running.wait_event("the end of the turn", |event| event["type"] == "turn.finished");
+    running.write_line(json!({"type": "close"}));
+    running.finish();
+    assert!(repo.has("made.txt"));
+    assert_eq!(repo.read(".loon/config.local.toml"), "[broken\n");
+}

@@ -165,3 +165,29 @@ fn explain_names_the_decision_the_rule_and_its_place_for_each_part() {
         assert!(told.contains(&place), "{place} is not in {told}");
     }
 }
+
+#[test]
+fn settings_do_not_go_with_the_folder_they_lie_in() {
+    let server = ModelServer::by_step([
+        ask(("delete_path", json!({"path": ".loon", "recursive": true}))),
+        ask(("move_path", json!({"from": ".loon", "to": "mine"}))),
+        ask(("copy_path", json!({"from": "other", "to": ".loon"}))),
+        ask(bash("ln -s other .loon")),
+        ask(("read_many", json!({"paths": ["b.txt"]}))),
+        ask(("delete_path", json!({"path": "other", "recursive": true}))),
+        text("done"),
+    ]);
+    let (home, repo) = (Home::with_server(&server, Wire::Chat), small_repo());
+    repo.write("other/kept.txt", "k");
+    repo.write(
+        ".loon/config.toml",
+        "[permissions]\ndeny_rules = [{ tool = \"read\", path_prefix = \"b.txt\" },\n\
+         { tool = \"write\", path_prefix = \"other/kept.txt\" }]\n",
+    );
+    let finished = Loon::exec(&home, repo.path(), ["--mode", "bypass", "go"]).run();
+    assert_eq!(finished.code, Some(3), "{}", finished.text());
+    assert!(repo.has(".loon/config.toml") && repo.has("other/kept.txt"));
+    let calls = finished.items("tool_call");
+    let denied = calls.iter().filter(|item| item["status"] == "denied").count();
+    assert_eq!(denied, 6, "{}", finished.text());
+}

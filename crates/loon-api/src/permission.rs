@@ -44,6 +44,13 @@ pub enum Subject {
         /// Absolute, with `..` and links of its existing part resolved.
         path: PathBuf,
     },
+    /// A file, or a folder with everything below it.
+    Tree {
+        /// Read or write.
+        access: PathAccess,
+        /// As of `Path`.
+        path: PathBuf,
+    },
     /// A shell line, run by `bash -c`.
     Command {
         /// The line as it will run.

@@ -62,8 +62,8 @@ impl ConfigError {
                 ErrorCode::Io,
                 match source.kind() {
                     io::ErrorKind::PermissionDenied => {
-                        "make the file and its folder writable for you (`ls -ld` shows owner and \
-                         mode), or change the file where it comes from"
+                        "make the file and its folder readable and writable for you (`ls -ld` shows \
+                         owner and mode), or change the file where it comes from"
                     }
                     io::ErrorKind::ReadOnlyFilesystem => {
                         "the disk is mounted read-only; change the file where it comes from"

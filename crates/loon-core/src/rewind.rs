@@ -84,7 +84,8 @@ impl Session {
         match self.conversation.item(id).map(|item| &item.body) {
             Some(ItemBody::UserMessage { text, .. }) => Some(text.clone()),
             _ => {
-                let message = format!("{id} is no message of the user.");
+                let message =
+                    format!("{id} is no message of the user that the conversation still has.");
                 self.warn(ErrorInfo::new(ErrorCode::NotFound, message)).await;
                 None
             }

@@ -144,7 +144,10 @@ pub struct Policy {
     protected: Vec<PathBuf>,
 }
 
-/// Names of the files in `.loon` that decide what is allowed.
+/// Name of a project's folder of settings.
+const SETTINGS_FOLDER: &str = ".loon";
+
+/// Names of the files in it that decide what is allowed.
 const SETTINGS_FILES: [&str; 2] = ["config.toml", "config.local.toml"];
 
 impl Policy {
@@ -155,7 +158,7 @@ impl Policy {
             .into_iter()
             .map(|(effect, rule, origin)| Rule::new(effect, rule, origin, &root, home.as_deref()))
             .collect();
-        let protected = SETTINGS_FILES.map(|name| root.join(".loon").join(name)).to_vec();
+        let protected = SETTINGS_FILES.map(|name| root.join(SETTINGS_FOLDER).join(name)).to_vec();
         let write_roots = write_roots.iter().map(|folder| path::normal(folder)).collect();
         Self { rules: ready, write_roots, home, root, protected }
     }
@@ -260,10 +263,9 @@ impl<'a> Call<'a> {
         let mut spoken = false;
         for subject in request.subjects {
             match subject {
-                Subject::Path { access, path } => {
+                Subject::Path { access, path } | Subject::Tree { access, path } => {
                     let spot = Spot::new(&self.policy.root, path, self.resolve);
-                    // A tool that changes files may take a folder with all that is in it.
-                    let deep = *access == PathAccess::Write || request.class == ToolClass::Writes;
+                    let deep = matches!(subject, Subject::Tree { .. });
                     let used = PathUse { access: *access, spot: &spot, deep, by_shell: false };
                     spoken |= *access == PathAccess::Write || request.class == ToolClass::Reads;
                     parts.push(self.path_part(&used));
@@ -472,21 +474,19 @@ impl<'a> Call<'a> {
                     || path.starts_with(&real)
                     || (used.deep && (folder.starts_with(path) || real.starts_with(path)))
             });
-            listed || is_settings_file(path) || (used.deep && is_settings_folder(path))
+            listed || holds_settings(path)
         })
     }
 }
 
-/// The folder of settings files, of this or another project.
-fn is_settings_folder(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".loon"))
-}
-
-/// A settings file of this or another project, whatever the case of its name.
-fn is_settings_file(path: &Path) -> bool {
+/// A settings file of this or another project, or the folder of such files, whatever the case of
+/// the name. Another folder put in its place, or a link, brings settings with it.
+fn holds_settings(path: &Path) -> bool {
     let mut names = path.iter().rev().map(|name| name.to_string_lossy().to_ascii_lowercase());
-    let file = names.next().unwrap_or_default();
-    SETTINGS_FILES.contains(&file.as_str()) && names.next().as_deref() == Some(".loon")
+    let last = names.next().unwrap_or_default();
+    last == SETTINGS_FOLDER
+        || (SETTINGS_FILES.contains(&last.as_str())
+            && names.next().as_deref() == Some(SETTINGS_FOLDER))
 }
 
 /// Git runs programs named in these files.

@@ -8,11 +8,11 @@ use crate::path::Spot;
 use crate::shell::{self, Word, WordKind};
 use crate::{Resolve, git, host, known, path};
 
-/// Tools whose rules also speak of files that a shell line changes; the strict ones of files that
-/// any tool changes.
+/// Tools whose rules also speak of files that a shell line changes, and the strict ones of files
+/// that any tool changes.
 const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
-/// The same of reading.
+/// The same for files that are read.
 const READING_TOOLS: [&str; 2] = ["read", "read_many"];
 
 /// The tool whose rules speak of commands, whichever tool starts them.
@@ -99,8 +99,9 @@ impl Rule {
             PathAccess::Read => &READING_TOOLS,
         };
         let whole_of_kin = self.is_whole_tool() && self.written.tool != kin[0];
-        let by_kin = by_shell || (self.effect > RuleEffect::Allow && self.folder.is_some());
-        self.names(tool) || (by_kin && kin.contains(&self.written.tool.as_str()) && !whole_of_kin)
+        let strict = self.effect > RuleEffect::Allow && self.folder.is_some();
+        let by_kin = kin.contains(&self.written.tool.as_str()) && !whole_of_kin;
+        self.names(tool) || (by_kin && (by_shell || strict))
     }
 
     /// `deep`: everything below the path is touched as well.

@@ -50,8 +50,8 @@ impl NativeTool for CopyPath {
     fn subjects(&self, route: &Route) -> Result<Vec<Subject>, String> {
         let (from, to) = route.places(&self.workspace);
         Ok(vec![
-            Subject::Path { access: PathAccess::Read, path: from },
-            Subject::Path { access: PathAccess::Write, path: to },
+            Subject::Tree { access: PathAccess::Read, path: from },
+            Subject::Tree { access: PathAccess::Write, path: to },
         ])
     }
 

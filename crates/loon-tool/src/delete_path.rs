@@ -102,7 +102,7 @@ impl NativeTool for DeletePath {
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
         let path = nearby::locate_entry(&self.workspace, &args.path);
-        Ok(vec![Subject::Path { access: PathAccess::Write, path }])
+        Ok(vec![Subject::Tree { access: PathAccess::Write, path }])
     }
 
     fn preview(&self, args: &Args) -> Option<String> {

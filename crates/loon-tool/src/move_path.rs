@@ -51,7 +51,7 @@ impl NativeTool for MovePath {
 
     fn subjects(&self, route: &Route) -> Result<Vec<Subject>, String> {
         let (from, to) = route.places(&self.workspace);
-        Ok([from, to].map(|path| Subject::Path { access: PathAccess::Write, path }).to_vec())
+        Ok([from, to].map(|path| Subject::Tree { access: PathAccess::Write, path }).to_vec())
     }
 
     fn preview(&self, route: &Route) -> Option<String> {

@@ -17,7 +17,8 @@ const LIKENESS: f32 = 0.6;
 const LOOKED_AT: usize = 20_000;
 
 /// Resolves a path that the model wrote. Where a name is not there, one that reads the same counts:
-/// accents may be composed or not, and a space may be one of several.
+/// accents may be composed or not, a space may be one of several, and a control character may be
+/// written as it is shown.
 pub(crate) fn locate(workspace: &Workspace, path: &str) -> PathBuf {
     let resolved = workspace.resolve(path);
     reads_same(&resolved).unwrap_or(resolved)
@@ -36,10 +37,11 @@ fn reads_same(path: &Path) -> Option<PathBuf> {
     }
     let mut found = existing.to_owned();
     for name in path.strip_prefix(existing).ok()? {
-        let wanted: String = name.to_str()?.nfkc().collect();
-        let entry = names(&found)
-            .into_iter()
-            .find(|entry| entry.to_str().is_some_and(|entry| entry.nfkc().eq(wanted.chars())))?;
+        let name = name.to_str()?;
+        let wanted: String = name.nfkc().collect();
+        let same =
+            |entry: &str| entry.nfkc().eq(wanted.chars()) || text::visible_line(entry) == name;
+        let entry = names(&found).into_iter().find(|entry| entry.to_str().is_some_and(same))?;
         found.push(entry);
     }
     Some(found)
@@ -48,12 +50,22 @@ fn reads_same(path: &Path) -> Option<PathBuf> {
 /// A sentence that says that `path` is not there and what is.
 pub(crate) fn missing(workspace: &Workspace, path: &Path) -> String {
     let shown = text::visible_line(&workspace.display(path));
+    if let Ok(target) = path.read_link() {
+        let target = text::visible_line(&target.to_string_lossy());
+        return format!("{shown} is a link to {target}, which does not exist.");
+    }
     let Some(folder) = path.ancestors().skip(1).find(|above| above.is_dir()) else {
         return format!("{shown} does not exist.");
     };
     let mut suggestions = similar_names(folder, path);
     suggestions.extend(same_name_elsewhere(workspace, path));
     suggestions.dedup();
+    let shown_so = |path: &PathBuf| text::visible_line(&workspace.display(path)) == shown;
+    if suggestions.iter().any(shown_so) {
+        return format!(
+            "{shown} is how a name is shown that is no valid text; only a shell command can name it, by a pattern such as `*`."
+        );
+    }
     suggestions.truncate(SUGGESTIONS);
     if suggestions.is_empty() {
         let folder = place(workspace, folder);
@@ -148,6 +160,30 @@ mod tests {
         let (_folder, workspace) = workspace();
         let path = vec!["d"; 50_000].join("/");
         assert_eq!(locate(&workspace, &path), workspace.root().join(&path));
+    }
+
+    #[test]
+    fn a_name_that_is_shown_otherwise_is_found_or_explained() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let (_folder, workspace) = workspace();
+        touch(workspace.root().join("two\nlines.txt"));
+        touch(workspace.root().join(std::ffi::OsStr::from_bytes(b"odd\xff.txt")));
+        assert_eq!(
+            locate(&workspace, "two\u{240A}lines.txt"),
+            workspace.root().join("two\nlines.txt")
+        );
+        let told = missing(&workspace, &workspace.resolve("odd\u{fffd}.txt"));
+        assert!(told.starts_with("odd\u{fffd}.txt is how a name is shown"), "{told}");
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_not_answered_with_its_own_name() {
+        let (_folder, workspace) = workspace();
+        std::os::unix::fs::symlink("gone", workspace.root().join("way")).unwrap();
+        assert_eq!(
+            missing(&workspace, &workspace.resolve("way")),
+            "way is a link to gone, which does not exist."
+        );
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl NativeTool for Undo {
         paths.retain(|path| !path.starts_with(&trash));
         paths.sort();
         paths.dedup();
-        let write = |path: &std::path::Path| Subject::Path {
+        let write = |path: &std::path::Path| Subject::Tree {
             access: PathAccess::Write,
             path: path.to_owned(),
         };

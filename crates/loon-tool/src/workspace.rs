@@ -3,6 +3,7 @@
 
 mod ledger;
 mod log;
+pub(crate) mod unfinished;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,10 +38,16 @@ impl Workspace {
         }))
     }
 
-    /// Remembers the file changes of earlier processes, oldest first, each with its call.
+    /// Remembers the file changes of earlier processes, oldest first, each with its call, and those
+    /// of a call that an end of its process cut off.
     pub fn remember_changes(&self, changes: impl IntoIterator<Item = (EffectKey, FileChange)>) {
         let mut log = self.log();
         changes.into_iter().for_each(|(key, change)| log.add(key, change));
+        if let Some((key, changes)) = unfinished::found(self, |key| log.knows(key)) {
+            for change in changes {
+                log.add(key.clone(), change);
+            }
+        }
     }
 
     /// The file changes of the session.

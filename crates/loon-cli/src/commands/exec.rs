@@ -59,7 +59,9 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
     });
     super::ensure_model(&mut deps).await;
     if choice == SessionChoice::New || deps.options.model.explicit {
-        check_model(&deps)?;
+        // A misspelt setting is often the reason, and no session begins that would tell of it.
+        check_model(&deps)
+            .map_err(|failure| setup.remarks().into_iter().fold(failure, Failure::hint))?;
     }
     let task = Task { prompt, commands_from_stdin, format, last_message: args.output_last_message };
     Ok(Prepared { deps, follower, choice, task })

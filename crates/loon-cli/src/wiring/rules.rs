@@ -29,7 +29,16 @@ impl RuleKeeper for LocalRules {
                 .hint("`loon trust` in this folder lets its settings allow things."));
         }
         let change = |text: &str| edit::add_rule(text, RuleEffect::Allow, rule);
-        setup.update(Layer::Local, change).map_err(|error| error.info())?;
-        Ok(setup.files.of(Layer::Local).map(Into::into).unwrap_or_default())
+        let file = setup.files.of(Layer::Local).map(PathBuf::from).unwrap_or_default();
+        setup.update(Layer::Local, change).map_err(|error| {
+            let info = error.info();
+            let message = format!(
+                "The rule holds for this session only, for {} was not changed: {}",
+                file.display(),
+                info.message
+            );
+            ErrorInfo { message, ..info }
+        })?;
+        Ok(file)
     }
 }

@@ -11,6 +11,7 @@ use loon_api::{
     Approval, ApprovalId, At, Cost, ErrorCode, ErrorInfo, Item, ItemBody, PermissionRule, Subject,
     ToolCallItem, ToolCallStatus, ToolResult, Usage,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::replay::{no_outcome, under_way};
@@ -21,6 +22,15 @@ use crate::error::KernelError;
 use crate::fold::EffectRecord;
 use crate::port::{Admitted, EffectContext, Tool, ToolOutput};
 use crate::store::StoreError;
+
+/// Most bytes of a result. Tools keep theirs shorter; this bounds what they quote of a call.
+const MAX_RESULT: usize = 256 * 1024;
+
+/// Most bytes of a failed call's result. An error may quote an argument of any size.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// Most bytes of a call's title.
+const MAX_TITLE: usize = 8 * 1024;
 
 /// How a call ended, before it is put into its item.
 struct Ended {
@@ -101,10 +111,10 @@ impl Gate {
             return Ok(Err(Self::unknown_tool(&call.tool)));
         };
         if !call.arguments.is_object() {
-            return Ok(Err(Ended::invalid("The arguments are not a JSON object. Send an object.")));
+            return Ok(Err(Ended::invalid(no_object(&call.arguments))));
         }
         if call.title.is_empty() {
-            call.title = tool.title(&call.arguments);
+            call.title = shortened(tool.title(&call.arguments), MAX_TITLE);
         }
         let subjects = match tool.subjects(&call.arguments) {
             Ok(subjects) => subjects,
@@ -370,7 +380,41 @@ impl From<Stop> for Ended {
     }
 }
 
-fn final_item(effect: &ToolEffect<'_>, call: ToolCallItem, ended: Ended, ms: Option<u64>) -> Item {
+/// Why arguments are no object, as precisely as it is known.
+fn no_object(arguments: &Value) -> String {
+    let raw = arguments.as_str().unwrap_or_default();
+    match serde_json::from_str::<Value>(raw) {
+        Err(error) if arguments.is_string() => {
+            format!("The arguments are not valid JSON: {error}. Send a JSON object.")
+        }
+        _ => "The arguments are not a JSON object. Send an object.".to_owned(),
+    }
+}
+
+/// The text, without its middle if it has more than `bytes` bytes: what happened stands at the
+/// beginning of a message, what to do at its end.
+pub(super) fn shortened(text: String, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(bytes / 4 * 3)];
+    let tail = &text[text.ceil_char_boundary(text.len() - bytes / 4)..];
+    let omitted = text.len() - head.len() - tail.len();
+    format!("{head}[... {omitted} bytes omitted ...]{tail}")
+}
+
+fn final_item(
+    effect: &ToolEffect<'_>,
+    call: ToolCallItem,
+    mut ended: Ended,
+    ms: Option<u64>,
+) -> Item {
+    let result = &mut ended.output.result;
+    let most = if result.is_error { MAX_ERROR } else { MAX_RESULT };
+    result.text = shortened(std::mem::take(&mut result.text), most);
+    let error = ended
+        .error
+        .map(|error| ErrorInfo { message: shortened(error.message, MAX_ERROR), ..error });
     let call = ToolCallItem {
         status: ended.call,
         summary: ended.output.summary,
@@ -380,7 +424,7 @@ fn final_item(effect: &ToolEffect<'_>, call: ToolCallItem, ended: Ended, ms: Opt
         record: ended.output.record,
         exit_code: ended.output.exit_code,
         ms,
-        error: ended.error,
+        error,
         ..call
     };
     Item { body: ItemBody::ToolCall(call), ..effect.item.clone() }
@@ -398,7 +442,7 @@ fn approval(
         .iter()
         .filter_map(|subject| match subject {
             Subject::Command { line, .. } => Some(line.as_str()),
-            Subject::Path { .. } | Subject::Url { .. } => None,
+            Subject::Path { .. } | Subject::Tree { .. } | Subject::Url { .. } => None,
         })
         .collect();
     let exact = if lines.is_empty() { call.title.clone() } else { lines.join("\n") };

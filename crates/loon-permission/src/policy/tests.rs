@@ -506,6 +506,10 @@ fn files_that_decide_what_is_allowed_are_never_written_silently() {
             "cp config.toml .loon/",
             "mv .loon x",
             "rm -rf .loon",
+            "ln -s /tmp/there .loon",
+            "cp -r /tmp/there .loon",
+            "mv /w/p/mine .loon",
+            "ln -s .loon way",
             "rm -rf ~/.config",
             "ln .loon/config.toml x",
             "tee -a .loon/config.local.toml",
@@ -513,6 +517,53 @@ fn files_that_decide_what_is_allowed_are_never_written_silently() {
             "bash -c 'echo x > .loon/config.toml'",
         ],
     );
+}
+
+#[test]
+fn a_tool_that_takes_a_folder_is_judged_by_what_lies_below() {
+    let policy = policy(&[(Deny, "read", "path=secret"), (Deny, "write", "path=src/kept")]);
+    let tree = |tool, access, path| {
+        let subjects = [Subject::Tree { access, path: PathBuf::from(path) }];
+        let request =
+            Request { tool, class: ToolClass::Writes, subjects: &subjects, mode: Mode::Bypass };
+        policy.decide(&request, &resolve).effect
+    };
+    for tool in ["delete_path", "move_path", "undo"] {
+        let wanted = [
+            ("/w/p/src/kept/x", Deny),
+            ("/w/p/src", Deny),
+            ("/w/p/.loon", Ask),
+            ("/home/me/.config", Ask),
+            ("/w/p/src/free", Allow),
+            ("/w/p/docs", Allow),
+        ];
+        for (path, effect) in wanted {
+            assert_eq!(tree(tool, PathAccess::Write, path), effect, "{tool} {path}");
+        }
+    }
+    assert_eq!(tree("copy_path", PathAccess::Read, "/w/p"), Deny);
+    assert_eq!(tree("copy_path", PathAccess::Read, "/w/p/docs"), Allow);
+}
+
+#[test]
+fn a_strict_rule_about_files_speaks_of_every_tool_that_touches_them_so() {
+    let policy = policy(&[
+        (Deny, "read", "path=secret"),
+        (Ask, "edit", "path=src/kept"),
+        (Allow, "write", "path=docs"),
+        (Deny, "write", ""),
+    ]);
+    let (read, write) = (PathAccess::Read, PathAccess::Write);
+    for tool in ["read", "read_many", "grep", "file_compare"] {
+        assert_eq!(file(&policy, tool, read, "/w/p/secret/k", Mode::Bypass), Deny, "{tool}");
+        assert_eq!(file(&policy, tool, read, "/w/p/src/kept", Mode::Bypass), Allow, "{tool}");
+    }
+    for tool in ["edit", "apply_patch", "json_edit", "make_directory"] {
+        assert_eq!(file(&policy, tool, write, "/w/p/src/kept/k", Mode::Bypass), Ask, "{tool}");
+        assert_eq!(file(&policy, tool, write, "/w/p/docs/k", Mode::Default), Ask, "{tool}");
+        assert_eq!(file(&policy, tool, write, "/w/p/docs/k", Mode::Bypass), Allow, "{tool}");
+    }
+    assert_eq!(file(&policy, "write", write, "/w/p/docs/k", Mode::Bypass), Deny);
 }
 
 #[test]
@@ -824,28 +875,6 @@ fn a_whole_tool_is_decided_and_its_parts_still_named() {
         matches!(&judgement.parts[1].reason, Reason::Rule { origin, .. } if origin.line == Some(3))
     );
     assert_eq!(judgement.reasons(), ["rm v: deny rule  bash \"rm\"  .loon/config.toml:3."]);
-}
-
-#[test]
-fn a_folder_is_judged_with_all_that_is_in_it() {
-    let auto = |path: &str| file(&policy(&[]), "move_path", PathAccess::Write, path, Mode::Auto);
-    assert_eq!((auto("/w/p/src"), auto("/w/p/.loon"), auto("/w/p")), (Allow, Ask, Ask));
-    assert_eq!(
-        file(&policy(&[]), "delete_path", PathAccess::Write, "/home/me/.config", Mode::Bypass),
-        Ask
-    );
-    let denied = policy(&[(Deny, "*", "path=config/secrets")]);
-    let copied = |path: &str| {
-        let subjects = [Subject::Path { access: PathAccess::Read, path: PathBuf::from(path) }];
-        let request = Request {
-            tool: "copy_path",
-            class: ToolClass::Writes,
-            subjects: &subjects,
-            mode: Mode::Bypass,
-        };
-        denied.decide(&request, &resolve).effect
-    };
-    assert_eq!((copied("/w/p/config"), copied("/w/p/config/open")), (Deny, Allow));
 }
 
 #[test]

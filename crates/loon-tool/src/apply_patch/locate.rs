@@ -6,12 +6,21 @@ use crate::write_path::{Document, Ending, Splice};
 
 use super::parse::{Hunk, HunkLine, LineKind};
 
-/// The replacements of all hunks in the order of the file, or every problem there is.
+/// Hunks that fit nowhere are looked at up to this many: each is compared with the whole file.
+const PROBLEMS: usize = 20;
+
+/// The replacements of all hunks in the order of the file, or what is wrong with the hunks.
 pub(super) fn splices(document: &Document, hunks: &[Hunk]) -> Result<Vec<Splice>, Vec<String>> {
     let mut found: Vec<Splice> = Vec::with_capacity(hunks.len());
     let mut problems = Vec::new();
     let mut cursor = 0;
     for hunk in hunks {
+        if problems.len() == PROBLEMS {
+            let line = hunk.line;
+            problems
+                .push(format!("the changes from line {line} of the patch on were not looked at"));
+            break;
+        }
         match splice(document, hunk, cursor) {
             Ok(splice) => {
                 cursor = splice.span.end;

@@ -5,6 +5,9 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 use unicode_normalization::UnicodeNormalization;
 
+/// Most bytes of a pattern. Compiling a much longer one breaks off.
+const LONGEST: usize = 4096;
+
 /// A compiled pattern over paths relative to the folder that is searched.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -16,6 +19,10 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Compiles a pattern. The error is what the model reads.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        if pattern.len() > LONGEST {
+            let length = pattern.len();
+            return Err(format!("The pattern has {length} bytes, at most {LONGEST} are taken."));
+        }
         let name_only = !pattern.contains('/');
         let anchored = pattern.trim_start_matches("./");
         let composed: String = anchored.nfc().collect();
@@ -65,6 +72,20 @@ pub(crate) fn split(pattern: &str) -> (Option<String>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_of_any_length_is_answered() {
+        assert!(
+            Pattern::new(&"x".repeat(LONGEST))
+                .unwrap()
+                .matches(&Path::new("a").join("x".repeat(LONGEST)))
+        );
+        let error = Pattern::new(&"x".repeat(1_000_000)).unwrap_err();
+        assert_eq!(error, "The pattern has 1000000 bytes, at most 4096 are taken.");
+        for hostile in ["[a-z]".repeat(800), "{a,b}".repeat(800), "**/".repeat(1300)] {
+            assert!(Pattern::new(&hostile).is_ok(), "{hostile}");
+        }
+    }
 
     #[test]
     fn leading_folders_are_split_off() {

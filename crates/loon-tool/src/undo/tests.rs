@@ -445,3 +445,45 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_call_did_is_taken_back_though_its_end_was_never_recorded() {
+    let calls = [
+        ("delete_path", json!({"path": "d", "recursive": true})),
+        ("move_path", json!({"from": "d", "to": "e/f"})),
+        ("write", json!({"path": "d/a.txt", "content": "two\n"})),
+    ];
+    for (tool, arguments) in calls {
+        let mut session = Session::new();
+        session.fixture.put("d/a.txt", "one\n");
+        assert!(!session.run(tool, arguments).result.is_error, "{tool}");
+        assert_ne!(fs::read(session.fixture.path("d/a.txt")).ok(), Some(b"one\n".to_vec()));
+        let (changes, fixture) = (session.changes.clone(), session.fixture);
+        let mut later = Session { fixture: fixture.resumed(&[]), changes: Vec::new() };
+        let output = later.run("undo", json!({}));
+        assert!(!output.result.is_error, "{tool}: {}", output.result.text);
+        assert_eq!(later.fixture.text("d/a.txt"), "one\n", "{tool}");
+        // A call whose end was recorded counts once.
+        let recorded = later.fixture.resumed(&changes);
+        let mut last = Session { fixture: recorded, changes: Vec::new() };
+        assert!(last.run("undo", json!({"count": 9})).result.is_error, "{tool}");
+    }
+}
+
+#[test]
+fn of_a_call_that_was_cut_off_only_what_is_made_is_taken_back() {
+    let mut session = Session::new();
+    session.fixture.put("a", "one\n");
+    session.fixture.put("b", "one\n");
+    let patch = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** Update File: b\n@@\n\
+                 -one\n+two\n*** End Patch";
+    session.run("apply_patch", json!({"patch": patch}));
+    session.fixture.put("b", "one\n");
+    session.fixture.put(&format!(".loon-{}-7.tmp", std::process::id()), "t");
+    let fixture = session.fixture.resumed(&[]);
+    assert_eq!(fixture.names(), ["a", "b"]);
+    let mut later = Session { fixture, changes: Vec::new() };
+    let output = later.run("undo", json!({}));
+    assert_eq!(output.result.text, "a: restored\nWhat shell commands did is not taken back.");
+    assert_eq!(later.fixture.text("a"), "one\n");
+}

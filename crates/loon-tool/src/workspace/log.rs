@@ -55,6 +55,11 @@ impl ChangeLog {
         self.entries.push(Logged { key, change, root, stands });
     }
 
+    /// Whether a change of this call is in it.
+    pub(crate) fn knows(&self, key: &EffectKey) -> bool {
+        self.entries.iter().any(|entry| entry.key == *key)
+    }
+
     /// The newest change of each line, in the order of the log.
     fn newest_of_lines(&self) -> Vec<usize> {
         self.newest_of_lines_before(self.entries.len())

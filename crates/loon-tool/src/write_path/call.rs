@@ -28,7 +28,9 @@ impl Call {
     /// decision was not decided on.
     pub(super) fn may_write(&self, workspace: &Workspace, path: &Path) -> Result<(), WriteError> {
         let decided = self.subjects.iter().any(|subject| {
-            matches!(subject, Subject::Path { access: PathAccess::Write, path: decided }
+            matches!(subject,
+                Subject::Path { access: PathAccess::Write, path: decided }
+                | Subject::Tree { access: PathAccess::Write, path: decided }
                 if path.starts_with(decided))
         });
         if decided { Ok(()) } else { Err(WriteError::Elsewhere { path: workspace.display(path) }) }

@@ -19,7 +19,7 @@ use super::anchor::{Anchor, kind};
 use super::call::Call;
 use super::error::WriteError;
 use super::plan::{Described, Planned, changed_since};
-use crate::workspace::ContentHash;
+use crate::workspace::{ContentHash, unfinished};
 use crate::{Workspace, open, snapshot};
 
 /// Puts all planned changes in place, or none. Pre-images are kept first; the model counts as
@@ -43,14 +43,22 @@ pub fn commit(
         })?;
     }
     let linked = other_links(&steps);
+    let mut described: Vec<_> =
+        planned.iter().flat_map(|planned| planned.describe(workspace)).collect();
+    foretell(workspace, &steps, &mut described);
+    let foretold = described.iter().map(|described| &described.change);
+    unfinished::keep(workspace, &call.key, foretold).map_err(|source| {
+        let path = workspace.snapshots().display().to_string();
+        WriteError::from_io(source, "note the changes beside", path)
+    })?;
     let mut transaction = Transaction::begin(workspace);
     let outcome = transaction.stage(&steps).and_then(|staged| transaction.apply(staged, call));
     if let Err(error) = outcome {
-        return Err(transaction.roll_back(error));
+        let error = transaction.roll_back(error);
+        unfinished::forget(workspace);
+        return Err(error);
     }
     transaction.sync_folders();
-    let mut described: Vec<_> =
-        planned.iter().flat_map(|planned| planned.describe(workspace)).collect();
     for (path, others) in linked {
         let path = workspace.display(path);
         if let Some(described) = described.iter_mut().find(|it| it.change.path == path) {
@@ -71,6 +79,18 @@ pub fn commit(
         }
     }
     Ok(described)
+}
+
+/// Adds what taking the changes back needs, as far as it is known before they are made.
+fn foretell(workspace: &Workspace, steps: &[Step<'_>], described: &mut [Described]) {
+    for step in steps {
+        let (path, exact) = workspace.recorded(step.path);
+        if let Some(it) = described.iter_mut().find(|it| it.change.path == path) {
+            it.change.exact = exact;
+            let there = step.path.metadata().ok().filter(|_| step.content.is_none());
+            it.change.mode = there.map(|metadata| metadata.mode() & 0o7777);
+        }
+    }
 }
 
 /// What happens to one path: `base` is there now, `content` comes in its place.

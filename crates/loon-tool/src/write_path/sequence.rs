@@ -15,7 +15,7 @@ use super::commit::{Attributes, write_beside};
 use super::error::WriteError;
 use super::tree::{self, Copying};
 use crate::text::size;
-use crate::workspace::ContentHash;
+use crate::workspace::{ContentHash, unfinished};
 use crate::{Workspace, snapshot};
 
 /// One change on disk. Missing folders above what it makes are made.
@@ -92,12 +92,21 @@ pub(crate) fn perform(
             })?;
         }
     }
+    let planned = intents.iter().filter_map(|intent| intent.change.as_ref());
+    unfinished::keep(workspace, &call.key, planned).map_err(|source| {
+        let path = workspace.snapshots().display().to_string();
+        WriteError::from_io(source, "note the changes beside", path)
+    })?;
     let mut sequence = Sequence { workspace, done: Vec::new() };
     let mut made = Vec::with_capacity(intents.len());
     for intent in intents {
         match call.go_on().and_then(|()| sequence.take(&intent.action)) {
             Ok(folders) => made.push(folders),
-            Err(error) => return Err(sequence.roll_back(error)),
+            Err(error) => {
+                let error = sequence.roll_back(error);
+                unfinished::forget(workspace);
+                return Err(error);
+            }
         }
     }
     sequence.sync();

@@ -10,6 +10,7 @@ use loon_api::{
 };
 use serde_json::json;
 
+use super::super::tool::shortened;
 use super::super::{Authority, Budget, Gate, GateOptions, ToolEffect, Verdict};
 use super::{
     Behaviour, FakeModel, FakeTool, Fixed, House, Person, answer, ask, call, cents, house, of,
@@ -106,7 +107,7 @@ async fn unknown_tools_and_wrong_arguments_are_told_to_the_model() {
             ErrorCode::NotFound,
             "There is no tool `u`. Call one of the tools you were given.",
         ),
-        ("t", json!("{\"line\":"), ErrorCode::Invalid, "not a JSON object"),
+        ("t", json!("{\"line\":"), ErrorCode::Invalid, "not valid JSON"),
         ("t", json!({}), ErrorCode::Invalid, "`line` is missing"),
     ];
     for (index, (name, arguments, code, words)) in (0..).zip(cases) {
@@ -508,4 +509,30 @@ async fn a_call_whose_end_cannot_be_recorded_is_an_error() {
     let error = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap_err();
     assert_eq!(tool.runs(), 1);
     assert!(matches!(error, KernelError::Store(StoreError::Io { .. })), "{error}");
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_told_why() {
+    let house = house(None).await;
+    let tool = FakeTool::new("t", ToolClass::Reads, Behaviour::Answers);
+    let gate = house.gate(options(vec![tool]));
+    let cases = [
+        (json!("{\"a\": \"\\ud800\"}"), "not valid JSON: ", "Send a JSON object."),
+        (json!([]), "not a JSON object.", "Send an object."),
+        (json!("[]"), "not a JSON object.", "Send an object."),
+    ];
+    for (index, (arguments, what, remedy)) in (0..).zip(cases) {
+        let item = gate.tool(call(index, "t", arguments)).await.unwrap();
+        let text = of(&item).result.clone().unwrap().text;
+        assert!(text.contains(what) && text.ends_with(remedy), "{text}");
+    }
+}
+
+#[test]
+fn a_long_text_keeps_its_beginning_and_its_end() {
+    assert_eq!(shortened("short".to_owned(), 5), "short");
+    let long = format!("begins {} ends", "é".repeat(1000));
+    let text = shortened(long.clone(), 100);
+    assert!(text.starts_with("begins é") && text.ends_with("é ends") && text.len() < 150, "{text}");
+    assert!(text.contains("[... ") && text.contains(" bytes omitted ...]"), "{text}");
 }

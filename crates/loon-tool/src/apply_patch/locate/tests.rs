@@ -155,3 +155,10 @@ proptest! {
         prop_assert_eq!(String::from_utf8(made).unwrap(), after);
     }
 }
+
+#[test]
+fn many_hunks_that_fit_nowhere_are_not_all_looked_for() {
+    let told = apply_to("one\n", &"@@\n-two\n+three\n".repeat(1000)).unwrap_err();
+    assert_eq!(told.len(), PROBLEMS + 1);
+    assert_eq!(told[PROBLEMS], "the changes from line 63 of the patch on were not looked at");
+}
