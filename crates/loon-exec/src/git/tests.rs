@@ -246,3 +246,47 @@ proptest::proptest! {
         let _ = (entries(&output), StatusSummary::of(&output));
     }
 }
+
+#[tokio::test]
+async fn filters_are_found_around_what_only_looks_like_a_repository() {
+    let repository = Repository::new().await;
+    repository
+        .sh("mkdir sub; echo a > sub/f; git add -f sub; git commit -q -m one; echo b > sub/f
+             printf '* filter=x\n' > .git/info/attributes
+             git config filter.x.process \"touch $PWD/ran-process\"
+             git config filter.x.clean \"touch $PWD/ran-clean; cat\"
+             mkdir sub/.git; : > sub/.git/HEAD; ln -s sub link")
+        .await;
+    for folder in ["sub", "link"] {
+        let folder = repository.path().join(folder);
+        let git = Git::new(&Spawner::default(), &folder, &CancellationToken::new());
+        let shown = git.run("diff", &[], &[]).await.unwrap();
+        assert!(String::from_utf8(shown.head).unwrap().contains("+b"));
+    }
+    assert!(!repository.path().join("ran-process").exists());
+    assert!(!repository.path().join("ran-clean").exists());
+}
+
+#[test]
+fn nothing_but_ordinary_files_is_read() {
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    let folder = tempfile::tempdir().unwrap();
+    nix::unistd::mkfifo(&folder.path().join(".git"), mode).unwrap();
+    assert_eq!(branch(folder.path()), None);
+    assert_eq!(operation(folder.path()), None);
+
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join(".git");
+    fs::create_dir_all(own.join("rebase-merge")).unwrap();
+    fs::write(own.join("HEAD"), "ref: refs/heads/trunk\n").unwrap();
+    for pipe in ["commondir", "config", "rebase-merge/msgnum"] {
+        nix::unistd::mkfifo(&own.join(pipe), mode).unwrap();
+    }
+    assert_eq!(branch(folder.path()).as_deref(), Some("trunk"));
+    assert_eq!(operation(folder.path()).as_deref(), Some("rebase"));
+    assert!(dirs::may_name_filters(folder.path()));
+
+    std::os::unix::fs::symlink("/dev/zero", own.join("MERGE_HEAD")).unwrap();
+    fs::remove_dir_all(own.join("rebase-merge")).unwrap();
+    assert_eq!(operation(folder.path()).as_deref(), Some("merge"));
+}
