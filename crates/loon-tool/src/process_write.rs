@@ -71,11 +71,12 @@ impl NativeTool for ProcessWrite {
 
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
         let entry = self.processes.find(&args.id)?;
-        if args.input.trim().is_empty() {
+        let lines = entry.lines_with(&args.input);
+        if lines.trim().is_empty() {
             return Ok(Vec::new());
         }
         // A shell that reads it may have gone elsewhere: only its text can be judged.
-        let line = text::visible(&args.input).into_owned();
+        let line = text::visible(&lines).into_owned();
         Ok(vec![Subject::Command { line, cwd: entry.cwd().to_owned() }])
     }
 
@@ -120,7 +121,9 @@ async fn give(entry: &Entry, args: &Args) -> Result<(), String> {
     let mut taken = 0;
     let all = async {
         while taken < bytes.len() {
-            taken += process.write(&bytes[taken..]).await?;
+            let piece = process.write(&bytes[taken..]).await?;
+            entry.wrote(&bytes[taken..taken + piece]);
+            taken += piece;
         }
         if args.eof { process.end_input().await } else { Ok(()) }
     };

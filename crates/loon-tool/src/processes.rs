@@ -47,6 +47,8 @@ pub(crate) struct Entry {
     cwd: PathBuf,
     process: Process,
     told: Mutex<Told>,
+    /// What was written of a line that no line end has closed.
+    begun: Mutex<String>,
 }
 
 /// How far the output was told.
@@ -75,7 +77,14 @@ impl Processes {
         let process = spawn.start_process(console).map_err(|error| refusal(&error))?;
         table.started += 1;
         let id = format!("p{}", table.started);
-        let entry = Arc::new(Entry { id, title, cwd, process, told: Mutex::default() });
+        let entry = Arc::new(Entry {
+            id,
+            title,
+            cwd,
+            process,
+            told: Mutex::default(),
+            begun: Mutex::default(),
+        });
         table.entries.push(Arc::clone(&entry));
         table.forget_oldest_ended();
         Ok(entry)
@@ -168,6 +177,23 @@ impl Entry {
         self.process.exit()
     }
 
+    /// What the process reads with `input`: a line may come in pieces.
+    pub(crate) fn lines_with(&self, input: &str) -> String {
+        self.begun().clone() + input
+    }
+
+    /// Notes what was written, line ends included.
+    pub(crate) fn wrote(&self, input: &[u8]) {
+        let mut begun = self.begun();
+        begun.push_str(&String::from_utf8_lossy(input));
+        let closed = begun.len() - open_line(&begun).len();
+        begun.drain(..closed);
+    }
+
+    fn begun(&self) -> MutexGuard<'_, String> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for output that was not told, or for the end. False if it was cancelled.
     pub(crate) async fn news(&self, wait: Duration, cancel: &CancellationToken) -> bool {
         let offset = self.told().offset;
@@ -231,6 +257,16 @@ impl Entry {
         }
         line
     }
+}
+
+/// What follows the last line end that closes a line; one behind a backslash does not.
+fn open_line(text: &str) -> &str {
+    let closing = text.rmatch_indices(['\n', '\r']).find(|(at, _)| {
+        let before = text[..*at].trim_end_matches(['\n', '\r']);
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        backslashes.is_multiple_of(2)
+    });
+    closing.map_or(text, |(at, end)| &text[at + end.len()..])
 }
 
 /// The beginning and the end of what is too much to tell; the end only where the beginning is

@@ -7,12 +7,17 @@ mod node;
 mod python;
 
 use std::fmt;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::open;
 use crate::text;
 use crate::workspace::Workspace;
+
+/// Most bytes of a manifest or lock file.
+const READ: u64 = 8 * 1024 * 1024;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +130,9 @@ impl Project<'_> {
         self.folder.join(name).is_file()
     }
 
-    /// The text of a file in the folder; empty if it is not there.
+    /// The text of a file in the folder; empty if it cannot be read.
     fn read(&self, name: &str) -> String {
-        std::fs::read(self.folder.join(name))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        read(&self.folder.join(name)).unwrap_or_default()
     }
 
     /// Fails if `program` is not there, with `how` to get it.
@@ -268,6 +271,22 @@ fn below(start: &Path, kinds: &[Kind]) -> Vec<PathBuf> {
     folders.sort();
     folders.truncate(SHOWN);
     folders
+}
+
+/// The text of an ordinary file that is not too large to be written by hand or by a tool for
+/// people. Anything else is not waited for.
+fn read(path: &Path) -> io::Result<String> {
+    let file = open::for_reading(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no ordinary file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > READ {
+        let problem = format!("it is larger than {}", text::size(READ));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A command from words and, at its end, what the call adds.

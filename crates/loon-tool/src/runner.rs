@@ -30,6 +30,10 @@ const GATE_MARGIN: Duration = Duration::from_secs(5);
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
 
+/// What is said if other commands would run than those that were judged.
+const CHANGED: &str = "Nothing was run: the project's files changed since the call was judged, and other commands \
+                       would run now. Call again.";
+
 /// Runs the commands of projects.
 pub(crate) struct Runner {
     workspace: Arc<Workspace>,
@@ -47,11 +51,7 @@ impl Runner {
 
     /// The commands as a shell would be given them.
     pub(crate) fn subjects(&self, request: &Request) -> Result<Vec<Subject>, String> {
-        let plan = self.plan(request)?;
-        let commands = plan.commands.iter();
-        commands
-            .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
-            .collect()
+        subjects(&self.plan(request)?)
     }
 
     /// What a call shows beside its name: the commands, as far as they are known.
@@ -77,6 +77,9 @@ impl Runner {
             Ok(plan) => plan,
             Err(text) => return ToolOutput::error(text),
         };
+        if subjects(&plan).as_deref() != Ok(&*cx.subjects) {
+            return ToolOutput::error(CHANGED);
+        }
         let timeout = timeout(timeout_secs);
         let started = Instant::now();
         let mut report = Report::default();
@@ -155,6 +158,14 @@ fn timeout(secs: Option<u64>) -> Duration {
 /// How long the gate lets the call take.
 pub(crate) fn gate_timeout(secs: Option<u64>) -> Duration {
     timeout(secs) + GATE_MARGIN
+}
+
+/// What the gate judges: each command, and where it runs.
+fn subjects(plan: &Plan) -> Result<Vec<Subject>, String> {
+    let commands = plan.commands.iter();
+    commands
+        .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
+        .collect()
 }
 
 /// The command as a shell would be given it.

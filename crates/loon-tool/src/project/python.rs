@@ -31,9 +31,8 @@ pub(super) fn commands(
 
 impl Runner {
     fn find(project: &Project<'_>) -> Result<Self, String> {
-        let locked = |name: &str| {
-            project.upwards().find_map(|folder| std::fs::read_to_string(folder.join(name)).ok())
-        };
+        let locked =
+            |name: &str| project.upwards().find_map(|folder| super::read(&folder.join(name)).ok());
         let managers = [
             ("uv.lock", ["uv", "run"], "Ask the user to install uv."),
             ("poetry.lock", ["poetry", "run"], "Ask the user to install poetry."),

@@ -244,3 +244,27 @@ fn a_filter_is_no_option() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn nothing_is_waited_for_and_nothing_huge_is_read() {
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    let fixture = fixture(&[("requirements.txt", "")]);
+    for pipe in ["uv.lock", "poetry.lock", "pyproject.toml", "setup.cfg", "requirements-dev.txt"] {
+        nix::unistd::mkfifo(&fixture.path(pipe), mode).unwrap();
+    }
+    assert_eq!(
+        with(&fixture, &request(Task::Test), &["python3"]).as_deref(),
+        Ok("python3 -m unittest discover")
+    );
+    assert!(with(&fixture, &request(Task::Lint), &["python3"]).unwrap_err().contains("No linter"));
+    assert!(with(&fixture, &request(Task::Build), &["python3"]).is_err());
+
+    let huge = " ".repeat(usize::try_from(READ).unwrap() + 1);
+    let package = command(&[("package.json", &huge)], Task::Test).unwrap_err();
+    assert_eq!(
+        package,
+        "package.json in the workspace root cannot be read: it is larger than 8.0 MiB."
+    );
+    let manifest = format!("[workspace]\n{huge}");
+    assert_eq!(command(&[("Cargo.toml", &manifest)], Task::Test).as_deref(), Ok("cargo test"));
+}

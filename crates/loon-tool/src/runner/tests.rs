@@ -116,13 +116,9 @@ fn a_run_can_be_cancelled_and_is_told_live() {
     let fixture = scripted("echo begun; sleep 1000");
     let (progress, mut heard) = mpsc::channel(8);
     let cancel = CancellationToken::new();
-    let cx = EffectContext {
-        subjects: Arc::default(),
-        key: EffectKey::call(1, 0, 0),
-        cancel: cancel.clone(),
-        progress,
-    };
     let tool = tool(&fixture);
+    let admitted = crate::fixture::admit(&tool, &json!({}), EffectKey::call(1, 0, 0), &cancel);
+    let cx = EffectContext { progress, ..admitted };
     let output =
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
             async {
@@ -153,4 +149,20 @@ fn what_cannot_be_run_is_said() {
     );
     let output = run(&tool(&Fixture::new()), json!({}));
     assert!(output.result.text.starts_with("No project found"), "{}", output.result.text);
+}
+
+#[test]
+fn only_what_was_judged_is_run() {
+    let fixture = scripted("touch ran");
+    let tool = tool(&fixture);
+    let (arguments, cancel) = (json!({}), CancellationToken::new());
+    let cx = crate::fixture::admit(&tool, &arguments, EffectKey::call(1, 0, 0), &cancel);
+    // While somebody thinks about the answer, another command becomes the one that tests.
+    std::fs::rename(fixture.path(".venv"), fixture.path("venv")).unwrap();
+    let output = crate::fixture::call(&tool, arguments.clone(), &cx);
+    assert!(output.result.is_error);
+    assert!(output.result.text.contains("Call again"), "{}", output.result.text);
+    assert!(!fixture.path("ran").exists());
+    assert!(!run(&tool, arguments).result.is_error);
+    assert!(fixture.path("ran").exists());
 }
