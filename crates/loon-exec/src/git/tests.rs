@@ -267,26 +267,19 @@ async fn filters_are_found_around_what_only_looks_like_a_repository() {
     assert!(!repository.path().join("ran-clean").exists());
 }
 
-#[test]
-fn nothing_but_ordinary_files_is_read() {
-    let mode = nix::sys::stat::Mode::S_IRWXU;
-    let folder = tempfile::tempdir().unwrap();
-    nix::unistd::mkfifo(&folder.path().join(".git"), mode).unwrap();
-    assert_eq!(branch(folder.path()), None);
-    assert_eq!(operation(folder.path()), None);
-
-    let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join(".git");
-    fs::create_dir_all(own.join("rebase-merge")).unwrap();
-    fs::write(own.join("HEAD"), "ref: refs/heads/trunk\n").unwrap();
-    for pipe in ["commondir", "config", "rebase-merge/msgnum"] {
-        nix::unistd::mkfifo(&own.join(pipe), mode).unwrap();
-    }
-    assert_eq!(branch(folder.path()).as_deref(), Some("trunk"));
-    assert_eq!(operation(folder.path()).as_deref(), Some("rebase"));
-    assert!(dirs::may_name_filters(folder.path()));
-
-    std::os::unix::fs::symlink("/dev/zero", own.join("MERGE_HEAD")).unwrap();
-    fs::remove_dir_all(own.join("rebase-merge")).unwrap();
-    assert_eq!(operation(folder.path()).as_deref(), Some("merge"));
+#[tokio::test]
+async fn nothing_but_ordinary_files_is_read() {
+    let repository = Repository::new().await;
+    let path = repository.path();
+    repository
+        .sh("mkdir .git/rebase-merge pipe
+             rm .git/config
+             mkfifo pipe/.git .git/commondir .git/config .git/rebase-merge/msgnum")
+        .await;
+    assert_eq!(branch(path).as_deref(), Some("trunk"));
+    assert_eq!(branch(&path.join("pipe")).as_deref(), Some("trunk"));
+    assert_eq!(operation(path).as_deref(), Some("rebase"));
+    assert!(dirs::may_name_filters(path));
+    repository.sh("rm -r .git/rebase-merge; ln -s /dev/zero .git/MERGE_HEAD").await;
+    assert_eq!(operation(path).as_deref(), Some("merge"));
 }
