@@ -149,6 +149,8 @@ async fn who_begins_a_session_of_its_own_is_found() {
     for line in [
         "setsid sleep 31.4155 & echo x",
         "setsid bash -c 'sleep 31.4155 & sleep 31.4155' & echo x",
+        // What marks it is gone, and so is its parent.
+        "env -i setsid -f sleep 31.4155; while ! pgrep -f '^sleep 31.4155'; do :; done",
         // Nothing of it holds the pipe, so that the run could seem to be over.
         "(setsid sleep 31.4155 > /dev/null 2>&1 &); while ! pgrep -f '^sleep 31.4155'; do :; done",
     ] {
