@@ -191,7 +191,7 @@ fn a_reader_that_takes_nothing_keeps_no_signal_from_being_heard() {
 
 #[test]
 fn a_termination_is_status_143() {
-    for signal in [Signal::SIGTERM, Signal::SIGHUP] {
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
         let (finished, _server) = stopped_by(signal);
         assert_eq!(outcome(&finished), (Some(143), json!("terminated")));
     }

@@ -38,7 +38,7 @@ pub(crate) fn pages(tree: &Tree) -> Result<Vec<Page>> {
     Ok(vec![
         settings(),
         Page { file: commands_page::FILE, text: commands_page::render(tree, &tree.binary())? },
-        Page { file: tools_page::FILE, text: tools_page::render(tree, &tree.binary())? },
+        Page { file: tools_page::FILE, text: tools_page::render(&tree.binary())? },
     ])
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn stale(tree: &Tree) -> Result<Vec<String>> {
             "reference",
         ));
         made.push((
-            Page { file: tools_page::FILE, text: tools_page::render(tree, &binary)? },
+            Page { file: tools_page::FILE, text: tools_page::render(&binary)? },
             "reference",
         ));
     }

@@ -75,12 +75,7 @@ impl Tree {
     }
 
     /// The same with a home of its own, so that no settings of a person come in.
-    pub(crate) fn ask_at_home(
-        &self,
-        program: &Path,
-        words: &[String],
-        home: &Path,
-    ) -> Result<String> {
+    pub(crate) fn ask_at_home(program: &Path, words: &[String], home: &Path) -> Result<String> {
         let names = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "LOON_DATA_DIR"];
         let mut asked = command(&program.to_string_lossy());
         names.iter().fold(asked.args(words).current_dir(home), |asked, name| asked.env(name, home));

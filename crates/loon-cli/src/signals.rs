@@ -7,15 +7,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) enum Asked {
     /// SIGINT: stop what runs.
     Interrupt,
-    /// SIGTERM or SIGHUP: end the process.
+    /// SIGTERM, SIGHUP or SIGQUIT: end the process.
     Terminate,
 }
 
-/// Listens for SIGINT, SIGTERM and SIGHUP.
+/// Listens for the signals that ask for an end, so that no process of ours is left behind.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
 }
 
 impl Signals {
@@ -25,6 +26,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
         })
     }
 
@@ -34,6 +36,7 @@ impl Signals {
             _ = self.interrupt.recv() => Asked::Interrupt,
             _ = self.terminate.recv() => Asked::Terminate,
             _ = self.hangup.recv() => Asked::Terminate,
+            _ = self.quit.recv() => Asked::Terminate,
         }
     }
 }

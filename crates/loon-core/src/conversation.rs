@@ -394,7 +394,7 @@ impl Conversation {
                 (ItemBody::Notice { text, about_call }, _) => {
                     let call = messages.last_mut().and_then(last_call).filter(|_| *about_call);
                     match call {
-                        Some(call) => call.result.text.push_str(&format!("\n\n[{text}]")),
+                        Some(call) => call.result.text.extend(["\n\n[", text, "]"]),
                         None => push_user(&mut messages, text),
                     }
                 }

@@ -18,10 +18,11 @@ pub use status::{Change, Kind, StatusEntry, StatusSummary, entries};
 
 use crate::capture::Captured;
 use crate::spawn::{Cause, Spawn, SpawnError, Spawner};
-use dirs::GitDirs;
 
 /// Most bytes kept of Git's output.
 const OUTPUT: usize = 4 * 1024 * 1024;
+/// Most bytes of a revision. Names of branches are shorter by far.
+const REVISION: usize = 4096;
 /// How long one Git command may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -174,9 +175,12 @@ impl Git {
     /// The objects that a revision or range names: each a full hash, with `^` before it if it is
     /// excluded. What looks like an option is no revision.
     pub async fn resolve(&self, revision: &str) -> Result<Vec<String>, GitError> {
-        let unknown =
-            || GitError::NoRevision { revision: revision.to_owned(), cwd: self.cwd.clone() };
-        if revision.starts_with('-') || revision.chars().any(char::is_control) {
+        let shown = &revision[..revision.floor_char_boundary(REVISION)];
+        let unknown = || GitError::NoRevision { revision: shown.to_owned(), cwd: self.cwd.clone() };
+        if revision.starts_with('-')
+            || revision.len() > REVISION
+            || revision.chars().any(char::is_control)
+        {
             return Err(unknown());
         }
         let query = Query::new("rev-parse").args(&["--revs-only", "--end-of-options", revision]);
@@ -297,7 +301,7 @@ impl Git {
     /// Settings by which the repository itself (not its user) has files filtered by programs. The
     /// process that lists them is only started if its files could hold any.
     async fn own_filters(&self) -> Result<Vec<OsString>, GitError> {
-        if !GitDirs::find(&self.cwd).is_some_and(|dirs| dirs.may_name_filters()) {
+        if !dirs::may_name_filters(&self.cwd) {
             return Ok(Vec::new());
         }
         let args = ["--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];

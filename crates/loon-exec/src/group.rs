@@ -70,7 +70,7 @@ impl Group {
     /// Starts the leader, whose environment holds the mark.
     pub(crate) fn start(leader: &Leader<'_>, mark: Mark) -> io::Result<Self> {
         let id = leader.spawn()?;
-        let session = Arc::new(Session::new(id, mark));
+        let session = Arc::new(Session::new(id, mark, leader.stdio.output()));
         match Endings::of(id) {
             Ok(endings) => Ok(Self { session, endings, status: None }),
             Err(error) => {

@@ -8,10 +8,12 @@
     reason = "no safe wrapper can set both the session and the folder, or wait for one process"
 )]
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::ptr;
 
 use nix::libc;
@@ -43,6 +45,18 @@ pub(crate) enum Stdio<'a> {
     Descriptors([BorrowedFd<'a>; 3]),
     /// The terminal with this path, which becomes the terminal of its session.
     Terminal(&'a CStr),
+}
+
+impl Stdio<'_> {
+    /// What the process table says of a process that writes there.
+    pub(crate) fn output(&self) -> Option<PathBuf> {
+        match self {
+            Self::Descriptors([_, output, _]) => {
+                std::fs::read_link(format!("/proc/self/fd/{}", output.as_raw_fd())).ok()
+            }
+            Self::Terminal(path) => Some(OsStr::from_bytes(path.to_bytes()).into()),
+        }
+    }
 }
 
 impl Leader<'_> {

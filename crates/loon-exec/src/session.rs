@@ -2,11 +2,13 @@
 //!
 //! A leader is started in a session of its own, so whatever it starts can be found again: first by
 //! the process group, for shells that give jobs groups of their own by the session, and for
-//! programs that begin a session of their own by a variable that all descendants inherit. Only who
-//! begins a session *and* clears its environment escapes. A process that has ended but was not yet
+//! programs that begin a session of their own by a variable that all descendants inherit, or, where
+//! that was cleared, by the output that they still hold. Only who begins a session, clears its
+//! environment *and* writes elsewhere escapes. A process that has ended but was not yet
 //! collected by its parent counts as gone.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
@@ -57,12 +59,15 @@ impl Mark {
 pub(crate) struct Session {
     id: Pid,
     mark: Mark,
+    /// Where the leader writes to, as the process table names it.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no such table"))]
+    output: Option<PathBuf>,
     over: AtomicBool,
 }
 
 impl Session {
-    pub(crate) fn new(id: Pid, mark: Mark) -> Self {
-        Self { id, mark, over: AtomicBool::new(false) }
+    pub(crate) fn new(id: Pid, mark: Mark, output: Option<PathBuf>) -> Self {
+        Self { id, mark, output, over: AtomicBool::new(false) }
     }
 
     /// Process id of the leader.
@@ -136,8 +141,19 @@ impl Session {
         let (group, session) = live_group_and_session(&stat)?;
         let is_member = session == self.id.as_raw()
             || std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environment| self.mark.is_in(&environment));
+                .is_ok_and(|environment| self.mark.is_in(&environment))
+            || self.is_held_by(pid);
         is_member.then(|| Member { pid: Pid::from_raw(pid), group: Pid::from_raw(group) })
+    }
+
+    /// The process writes to the output of the leader.
+    #[cfg(target_os = "linux")]
+    fn is_held_by(&self, pid: i32) -> bool {
+        let Some(output) = &self.output else { return false };
+        (1..=2).any(|descriptor| {
+            std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"))
+                .is_ok_and(|held| held == *output)
+        })
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -43,6 +43,11 @@ pub trait NativeTool: Send + Sync + 'static {
     fn run(&self, args: Self::Args, cx: &EffectContext) -> impl Future<Output = ToolOutput> + Send;
 }
 
+/// Most bytes of a title, and of the reason why a call cannot be made: both may hold arguments, and
+/// those may have any length.
+const TITLE: usize = 2000;
+const REASON: usize = 8 * 1024;
+
 /// Puts a native tool behind the gate's port.
 pub fn native_tool<T: NativeTool>(tool: T) -> Arc<dyn Tool> {
     Arc::new(Native::new(tool))
@@ -75,6 +80,14 @@ fn parse<T: NativeTool>(arguments: &Value) -> Result<T::Args, String> {
         .map_err(|error| format!("Wrong arguments for {}: {error}.", T::NAME))
 }
 
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
+}
+
 /// Some models fill every optional member with null; that is the same as leaving it out.
 fn without_nulls(value: Value) -> Value {
     match value {
@@ -94,11 +107,13 @@ impl<T: NativeTool> Tool for Native<T> {
     }
 
     fn title(&self, arguments: &Value) -> String {
-        parse::<T>(arguments).map(|args| self.tool.title(&args)).unwrap_or_default()
+        let title = parse::<T>(arguments).map(|args| self.tool.title(&args));
+        cut(title.unwrap_or_default(), TITLE)
     }
 
     fn subjects(&self, arguments: &Value) -> Result<Vec<Subject>, String> {
-        self.tool.subjects(&parse::<T>(arguments)?)
+        let subjects = parse::<T>(arguments).and_then(|args| self.tool.subjects(&args));
+        subjects.map_err(|reason| cut(reason, REASON))
     }
 
     fn preview(&self, arguments: &Value) -> Option<String> {
@@ -255,8 +270,8 @@ mod tests {
         const DESCRIPTION: &'static str = "Keeps.";
         const CLASS: ToolClass = ToolClass::Reads;
 
-        fn title(&self, _args: &Kept) -> String {
-            String::new()
+        fn title(&self, args: &Kept) -> String {
+            args.value.as_ref().map(Value::to_string).unwrap_or_default()
         }
 
         fn subjects(&self, _args: &Kept) -> Result<Vec<Subject>, String> {
@@ -275,5 +290,17 @@ mod tests {
         assert_eq!(kept(json!({"value": value})), Kept { value: Some(value), deep: false });
         assert_eq!(kept(json!({"value": null})).value, Some(Value::Null));
         assert_eq!(kept(json!({"deep": null})), Kept { value: None, deep: false });
+    }
+
+    #[test]
+    fn what_is_said_of_arguments_has_bounds() {
+        let (tool, long) = (native_tool(Keeper), "\u{e9}".repeat(100_000));
+        let title = tool.title(&json!({ "value": long.clone() }));
+        assert!(title.len() < 2 * TITLE && title.ends_with("\u{e9}…"), "{} bytes", title.len());
+        for wrong in [Value::String(long.clone()), json!({ "deep": long })] {
+            let reason = tool.subjects(&wrong).unwrap_err();
+            assert!(reason.len() < 2 * REASON && reason.ends_with('…'), "{} bytes", reason.len());
+        }
+        assert_eq!(tool.title(&json!({ "value": 1 })), "1");
     }
 }

@@ -108,7 +108,7 @@ async fn get(
     let body = body::read(response, ANSWER).await.map_err(|why| format!("Context7: {why}"))?;
     let answer = String::from_utf8_lossy(&body.bytes).into_owned();
     if status == StatusCode::OK {
-        return Ok(answer);
+        return Ok(masked(&answer, options));
     }
     let complaint = serde_json::from_str(&answer).unwrap_or_default();
     Err(masked(&problem(status, waits, &complaint, options), options))

@@ -28,6 +28,10 @@ use page::{Media, Page};
 const BODY: usize = 5 * 1024 * 1024;
 /// Most bytes of a body that tells of an error.
 const ERROR_BODY: usize = 64 * 1024;
+/// Most bytes of a URL. Servers take no more.
+const URL: usize = 8 * 1024;
+/// Most bytes of a URL of the server that an error shows.
+const SHOWN_URL: usize = 300;
 /// Most redirects on the way to one page.
 const REDIRECTS: usize = 5;
 /// What is asked for, the best first.
@@ -168,6 +172,10 @@ impl Fetch {
 /// The URL in the form that the gate judges and the client gets.
 fn target(url: &str) -> Result<Url, String> {
     let url = url.trim();
+    if url.len() > URL {
+        let (size, most) = (text::size(url.len() as u64), text::size(URL as u64));
+        return Err(format!("The URL has {size}; at most {most} are asked for."));
+    }
     let mut parsed = Url::parse(url).map_err(|error| {
         format!("{} is no URL: {error}. Write it whole, with https://.", text::visible_line(url))
     })?;
@@ -191,10 +199,12 @@ fn redirect(response: &Response, at: &Url) -> Result<Option<Url>, String> {
         return Ok(None);
     }
     let Some(location) = header(response, LOCATION) else { return Ok(None) };
-    let problem =
-        |problem: &str| format!("{at} redirects to {}, {problem}.", text::visible_line(&location));
-    let to = at.join(&location).map_err(|_| problem("which is no URL"))?;
-    target(to.as_str()).map(Some).map_err(|why| problem("which cannot be followed") + " " + &why)
+    let shown = text::visible_line(&location[..location.floor_char_boundary(SHOWN_URL)]);
+    let to =
+        at.join(&location).map_err(|_| format!("{at} redirects to {shown}, which is no URL."))?;
+    target(to.as_str())
+        .map(Some)
+        .map_err(|why| format!("{at} redirects to {shown}, which cannot be followed: {why}"))
 }
 
 /// One decision of the gate holds for both: the same host and the same server on it, or its secure

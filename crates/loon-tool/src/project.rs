@@ -133,7 +133,7 @@ impl Project<'_> {
         self.folder.join(name).is_file()
     }
 
-    /// The text of a file in the folder; empty if it is not there.
+    /// The text of a file in the folder; empty if it cannot be read.
     fn read(&self, name: &str) -> String {
         open::beginning_as_text(&self.folder.join(name), LOOKED_AT).unwrap_or_default()
     }

@@ -75,6 +75,12 @@ impl Place {
     /// The commit that one revision names.
     pub(crate) async fn commit(&self, revision: &str) -> Result<String, String> {
         let objects = self.resolve(revision).await?;
+        if objects.iter().all(|object| object.starts_with('^')) {
+            return Err(format!(
+                "{} excludes commits and names none.",
+                text::visible_line(revision)
+            ));
+        }
         let [object] = objects.as_slice() else {
             return Err(format!(
                 "{} names more than one commit: name one. git_log lists those of a range.",
@@ -204,7 +210,9 @@ fn failure(workspace: &Workspace, place: &str, message: &str) -> String {
         };
     }
     let mut said = text::visible(message.trim()).into_owned();
-    let hint = if says("dubious ownership") {
+    let hint = if says("no such ref: HEAD") {
+        "There is no commit yet; git_status shows what is there."
+    } else if says("dubious ownership") {
         "Ask the user whether the repository is to be trusted; the command above does it."
     } else if says("object name list") {
         "The setting blame.ignoreRevsFile names a file that is not there: make that file or unset it."

@@ -30,6 +30,10 @@ const GATE_MARGIN: Duration = Duration::from_secs(5);
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
 
+/// What is said if other commands would run than those that were judged.
+const CHANGED: &str = "Nothing was run: the project's files changed since the call was judged, and other commands \
+                       would run now. Call again.";
+
 /// Runs the commands of projects.
 pub(crate) struct Runner {
     workspace: Arc<Workspace>,
@@ -75,9 +79,7 @@ impl Runner {
         };
         // What runs is what was decided on.
         if subjects(&plan).as_deref() != Ok(&*cx.subjects) {
-            return ToolOutput::error(
-                "The project changed since the call was decided; look and repeat it.",
-            );
+            return ToolOutput::error(CHANGED);
         }
         let mut left = timeout(timeout_secs);
         let mut report = Report::default();
@@ -149,14 +151,6 @@ impl Runner {
     }
 }
 
-/// The commands of a plan as a shell would be given them.
-fn subjects(plan: &Plan) -> Result<Vec<Subject>, String> {
-    let commands = plan.commands.iter();
-    commands
-        .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
-        .collect()
-}
-
 /// How long the run may take.
 fn timeout(secs: Option<u64>) -> Duration {
     secs.map_or(TIMEOUT, Duration::from_secs).clamp(Duration::from_secs(1), MAX_TIMEOUT)
@@ -165,6 +159,14 @@ fn timeout(secs: Option<u64>) -> Duration {
 /// How long the gate lets the call take.
 pub(crate) fn gate_timeout(secs: Option<u64>) -> Duration {
     timeout(secs) + GATE_MARGIN
+}
+
+/// What the gate judges: each command, and where it runs.
+fn subjects(plan: &Plan) -> Result<Vec<Subject>, String> {
+    let commands = plan.commands.iter();
+    commands
+        .map(|command| Ok(Subject::Command { line: line(command)?, cwd: plan.folder.clone() }))
+        .collect()
 }
 
 /// The command as a shell would be given it.

@@ -19,10 +19,10 @@ about where no rule speaks: `reads` looks at files, `writes` changes them, `exec
 `network` talks to one, `session` keeps the session's own books.\n";
 
 /// The page, from a built `loon`.
-pub(super) fn render(tree: &Tree, binary: &Path) -> Result<String> {
+pub(super) fn render(binary: &Path) -> Result<String> {
     let home = tempfile::tempdir()?;
     let words = ["tools".to_owned(), "--json".to_owned()];
-    let listed = tree.ask_at_home(binary, &words, home.path())?;
+    let listed = Tree::ask_at_home(binary, &words, home.path())?;
     let mut page = String::from(HEAD);
     for line in listed.lines() {
         let tool: Value = serde_json::from_str(line).context("a line of `loon tools --json`")?;

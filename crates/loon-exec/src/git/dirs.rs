@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-/// Most bytes of a file that is read whole.
-const WHOLE: u64 = 1024 * 1024;
+/// Most bytes of one of Git's small files: names and pointers.
+const SMALL: u64 = 64 * 1024;
+/// Most bytes of a settings file that are looked at.
+const SETTINGS: u64 = 4 * 1024 * 1024;
 
 /// Name of the branch that is checked out where `cwd` lies: also of a linked worktree, and of a
 /// branch without a commit. `None` outside a repository and when no branch is checked out.
 pub fn branch(cwd: &Path) -> Option<String> {
-    let head = text(&GitDirs::find(cwd)?.own.join("HEAD"))?;
+    let head = small_text(&GitDirs::find(cwd)?.own.join("HEAD"))?;
     let name = head.strip_prefix("ref:")?.trim().strip_prefix("refs/heads/")?;
     // What repositories write that keep their references in a table of their own.
     (name != ".invalid").then(|| name.to_owned())
@@ -26,7 +28,7 @@ pub fn branch(cwd: &Path) -> Option<String> {
 /// its branch and how far it is, and so on.
 pub fn operation(cwd: &Path) -> Option<String> {
     let own = GitDirs::find(cwd)?.own;
-    let word = |file: &str| text(&own.join(file)).map(|text| text.trim().to_owned());
+    let word = |file: &str| small_text(&own.join(file)).map(|text| text.trim().to_owned());
     for (folder, step, steps) in
         [("rebase-merge", "msgnum", "end"), ("rebase-apply", "next", "last")]
     {
@@ -69,52 +71,76 @@ pub(super) struct GitDirs {
 
 impl GitDirs {
     /// Looks in `cwd` and upwards.
-    pub(super) fn find(cwd: &Path) -> Option<Self> {
-        let own = cwd.ancestors().find_map(|folder| {
-            let entry = folder.join(".git");
-            if entry.join("HEAD").is_file() {
-                return Some(entry);
-            }
-            let pointer = read(&entry).ok()?;
-            Some(folder.join(path_line(pointer.strip_prefix(b"gitdir:")?)))
-        })?;
-        let common = match read(&own.join("commondir")) {
+    fn find(cwd: &Path) -> Option<Self> {
+        cwd.ancestors()
+            .filter(|folder| {
+                let entry = folder.join(".git");
+                !entry.is_dir() || entry.join("HEAD").is_file()
+            })
+            .find_map(Self::of)
+    }
+
+    /// What the `.git` in `folder` is or points to, whole or not.
+    fn of(folder: &Path) -> Option<Self> {
+        let entry = folder.join(".git");
+        let own = if entry.is_dir() {
+            entry
+        } else {
+            let pointer = read(&entry, SMALL).ok()?;
+            folder.join(path_line(pointer.strip_prefix(b"gitdir:")?))
+        };
+        let common = match read(&own.join("commondir"), SMALL) {
             Ok(pointer) => own.join(path_line(&pointer)),
             Err(_) => own.clone(),
         };
         Some(Self { own, common })
     }
 
-    /// False if no setting of the repository can name a filter program.
-    pub(super) fn may_name_filters(&self) -> bool {
-        [self.common.join("config"), self.own.join("config.worktree")].iter().any(|file| {
-            let settings = match read(file) {
-                Ok(settings) => settings.to_ascii_lowercase(),
-                // What was not read may hold anything.
-                Err(error) => return error.kind() != io::ErrorKind::NotFound,
-            };
+    fn may_name_filters(&self) -> bool {
+        [self.common.join("config"), self.own.join("config.worktree")]
+            .iter()
+            .any(|file| settings_may_name_filters(file))
+    }
+}
+
+/// False if no setting of a repository that Git may take `cwd` to lie in can name a filter program.
+/// Git goes on upwards past what is no whole repository, so all there are upwards are looked at.
+pub(super) fn may_name_filters(cwd: &Path) -> bool {
+    let Ok(cwd) = cwd.canonicalize() else { return true };
+    cwd.ancestors().any(|folder| {
+        GitDirs::of(folder).is_some_and(|dirs| dirs.may_name_filters())
+            || folder.join("HEAD").is_file() && settings_may_name_filters(&folder.join("config"))
+    })
+}
+
+fn settings_may_name_filters(file: &Path) -> bool {
+    match read(file, SETTINGS) {
+        Ok(settings) => {
+            let settings = settings.to_ascii_lowercase();
             [&b"filter"[..], b"include"]
                 .iter()
                 .any(|word| settings.windows(word.len()).any(|window| window == *word))
-        })
+        }
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
-/// The bytes of an ordinary file. Waits for nobody: what else goes by its name may be a pipe.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn small_text(path: &Path) -> Option<String> {
+    String::from_utf8(read(path, SMALL).ok()?).ok()
+}
+
+/// An ordinary file of at most `limit` bytes. Nothing else is waited for: a pipe has no end.
+fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no ordinary file"));
+        return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut bytes = Vec::new();
-    if file.take(WHOLE + 1).read_to_end(&mut bytes)? as u64 > WHOLE {
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     Ok(bytes)
-}
-
-fn text(path: &Path) -> Option<String> {
-    String::from_utf8(read(path).ok()?).ok()
 }
 
 fn path_line(bytes: &[u8]) -> &Path {

@@ -74,7 +74,7 @@ fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
     fs::remove_file(&entry).unwrap();
     fs::create_dir_all(entry.join("rebase-merge")).unwrap();
     put(&entry.join("HEAD"), "ref: refs/heads/trunk\n");
-    let settings = || GitDirs::find(folder.path()).unwrap().may_name_filters();
+    let settings = || dirs::may_name_filters(folder.path());
     assert!(!settings(), "without settings");
     for name in ["commondir", "rebase-merge/head-name"] {
         pipe(&entry.join(name));
@@ -279,4 +279,41 @@ proptest::proptest! {
         let output = Captured { head: whole, omitted: 0, tail: Vec::new() };
         let _ = (entries(&output), StatusSummary::of(&output));
     }
+}
+
+#[tokio::test]
+async fn filters_are_found_around_what_only_looks_like_a_repository() {
+    let repository = Repository::new().await;
+    repository
+        .sh("mkdir sub; echo a > sub/f; git add -f sub; git commit -q -m one; echo b > sub/f
+             printf '* filter=x\n' > .git/info/attributes
+             git config filter.x.process \"touch $PWD/ran-process\"
+             git config filter.x.clean \"touch $PWD/ran-clean; cat\"
+             mkdir sub/.git; : > sub/.git/HEAD; ln -s sub link")
+        .await;
+    for folder in ["sub", "link"] {
+        let folder = repository.path().join(folder);
+        let git = Git::new(&Spawner::default(), &folder, &CancellationToken::new());
+        let shown = git.run("diff", &[], &[]).await.unwrap();
+        assert!(String::from_utf8(shown.head).unwrap().contains("+b"));
+    }
+    assert!(!repository.path().join("ran-process").exists());
+    assert!(!repository.path().join("ran-clean").exists());
+}
+
+#[tokio::test]
+async fn nothing_but_ordinary_files_is_read() {
+    let repository = Repository::new().await;
+    let path = repository.path();
+    repository
+        .sh("mkdir .git/rebase-merge pipe
+             rm .git/config
+             mkfifo pipe/.git .git/commondir .git/config .git/rebase-merge/msgnum")
+        .await;
+    assert_eq!(branch(path).as_deref(), Some("trunk"));
+    assert_eq!(branch(&path.join("pipe")).as_deref(), Some("trunk"));
+    assert_eq!(operation(path).as_deref(), Some("rebase"));
+    assert!(dirs::may_name_filters(path));
+    repository.sh("rm -r .git/rebase-merge; ln -s /dev/zero .git/MERGE_HEAD").await;
+    assert_eq!(operation(path).as_deref(), Some("merge"));
 }

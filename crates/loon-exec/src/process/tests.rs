@@ -102,6 +102,17 @@ async fn a_stop_ends_the_whole_tree() {
 }
 
 #[tokio::test]
+async fn who_hides_but_holds_the_output_is_ended_too() {
+    let line = "env -i setsid -f bash -c 'echo $$; exec sleep 1000'; sleep 1000";
+    for process in [start(line), start_on_terminal(line)] {
+        let pids = pids(&process, 1).await;
+        assert!(runs(pids[0]));
+        assert_eq!(process.stop().await.unwrap().survivors, 0);
+        assert!(!runs(pids[0]), "{:?}", process.console());
+    }
+}
+
+#[tokio::test]
 async fn who_does_not_listen_is_killed() {
     let process = start("trap '' TERM; echo up; while :; do sleep 1000; done");
     heard(&process, "up").await;

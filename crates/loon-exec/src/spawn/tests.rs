@@ -158,6 +158,10 @@ async fn who_begins_a_session_of_its_own_is_found() {
     for line in [
         format!("setsid sleep {mark} & echo x"),
         format!("setsid bash -c 'sleep {mark} & sleep {mark}' & echo x"),
+        // What marks it is gone, and so is its parent.
+        format!(
+            "mkfifo gone; env -i setsid -f bash -c 'echo > gone; exec sleep {mark}'; read < gone"
+        ),
         // Nothing of it holds the pipe, so that the run could seem to be over.
         format!(
             "mkfifo up; (setsid bash -c 'echo > up; exec sleep {mark}' > /dev/null 2>&1 &); read < up"

@@ -34,7 +34,7 @@ pub(crate) struct Library {
 /// The libraries of an answer: those of `results`, or those of the bare list that older servers
 /// send. Entries that are none are passed over.
 pub(crate) fn libraries(answer: &str) -> Result<Vec<Library>, String> {
-    let unreadable = || "Context7 sent an answer that cannot be read.".to_owned();
+    let unreadable = || format!("Context7 sent an answer that cannot be read. {}", super::INSTEAD);
     let answer: Value = serde_json::from_str(answer).map_err(|_| unreadable())?;
     let list = answer.get("results").unwrap_or(&answer).as_array().ok_or_else(unreadable)?;
     let read =

@@ -159,7 +159,7 @@ async fn refusals_say_what_to_do_and_never_the_key() {
         ("202", "still preparing"),
         ("404", "does not know that"),
         ("503", "answered 503 Service Unavailable"),
-        ("200", "cannot be read"),
+        ("200", "cannot be read. Until then, use fetch"),
     ] {
         let result = run(&tool, json!({"query": query})).await.result;
         assert!(result.is_error && result.text.contains(wanted), "{query}: {}", result.text);
@@ -244,4 +244,24 @@ fn switched_off_its_tools_are_not_offered() {
         ["context7_search", "context7_resolve_library", "context7_query_docs"]
     );
     assert!(offered(false).is_empty());
+}
+
+#[tokio::test]
+async fn a_key_in_an_answer_is_not_shown() {
+    let server = Server::start(|path, _| {
+        let (media, body) = if path.contains("/context") {
+            ("text/plain", format!("Set the header to Bearer {KEY}."))
+        } else {
+            let library = json!({"id": "/a/b", "title": "b", "description": format!("is {KEY}")});
+            ("application/json", json!({"results": [library]}).to_string())
+        };
+        Reply::page(media, body)
+    })
+    .await;
+    let options = fixed(options(Some(KEY), &server.base));
+    let found = run(&Search::new(options.clone()), json!({"query": "b"})).await.result;
+    assert!(!found.is_error && found.text.contains("is ****"), "{}", found.text);
+    let documents = json!({"library_id": "/a/b", "topic": "c"});
+    let read = run(&QueryDocs::new(options), documents).await.result;
+    assert!(!read.is_error && read.text.contains("Bearer ****."), "{}", read.text);
 }

@@ -343,6 +343,20 @@ async fn what_a_call_touches_is_declared() {
     let line = Subject::Command { line: "rm -rf x␃\nls".to_owned(), cwd: root };
     assert_eq!(write(json!({ "id": "p1", "input": "rm -rf x\u{3}\nls" })), Ok(vec![line]));
     assert_eq!(write(json!({ "id": "p1", "eof": true })), Ok(vec![]));
+    let judged = |input: &str| match write(json!({ "id": "p1", "input": input })).unwrap().pop() {
+        Some(Subject::Command { line, .. }) => line,
+        other => panic!("{other:?}"),
+    };
+    for (given, newline, next, whole) in [
+        ("git pu", false, "sh", "git push"),
+        ("sh", true, "ls", "ls"),
+        ("git \\", true, "push", "git \\\npush"),
+        ("push", true, "ls", "ls"),
+        ("echo \\\\", true, "ls", "ls"),
+    ] {
+        desk.call(&desk.write, json!({ "id": "p1", "input": given, "newline": newline })).await;
+        assert_eq!(judged(next), whole, "after {given:?}");
+    }
     assert!(write(json!({ "id": "p2", "input": "x" })).is_err());
     let args = serde_json::from_value(json!({ "id": "p1", "input": "a\u{1b}" })).unwrap();
     assert_eq!(desk.write.preview(&args).unwrap(), "to p1 [running] cat:\na␛");

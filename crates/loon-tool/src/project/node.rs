@@ -49,9 +49,13 @@ pub(super) fn has_script(project: &Project<'_>, purpose: Purpose) -> bool {
 }
 
 fn package(project: &Project<'_>) -> Result<Map<String, Value>, String> {
-    let text = project.read("package.json");
-    serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| format!("package.json in {} cannot be read: {error}.", project.shown))
+    let problem = |error: &dyn std::fmt::Display| {
+        format!("package.json in {} cannot be read: {error}.", project.shown)
+    };
+    let text =
+        crate::open::beginning_as_text(&project.folder.join("package.json"), super::LOOKED_AT)
+            .map_err(|error| problem(&error))?;
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| problem(&error))
 }
 
 fn scripts(package: &Map<String, Value>) -> impl Iterator<Item = (&str, &str)> {

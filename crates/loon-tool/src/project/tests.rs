@@ -256,3 +256,20 @@ fn a_filter_is_no_option() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn nothing_is_waited_for() {
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    let fixture = fixture(&[("requirements.txt", "")]);
+    for pipe in ["uv.lock", "poetry.lock", "pyproject.toml", "setup.cfg", "requirements-dev.txt"] {
+        nix::unistd::mkfifo(&fixture.path(pipe), mode).unwrap();
+    }
+    assert_eq!(
+        with(&fixture, &request(Purpose::Test), &["python3"]).as_deref(),
+        Ok("python3 -m unittest discover")
+    );
+    assert!(
+        with(&fixture, &request(Purpose::Lint), &["python3"]).unwrap_err().contains("No linter")
+    );
+    assert!(with(&fixture, &request(Purpose::Build), &["python3"]).is_err());
+}

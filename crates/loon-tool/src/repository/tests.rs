@@ -139,6 +139,10 @@ async fn settings_of_the_repository_change_nothing() {
         blame,
         "HASH 1\ta\nuncommitted 2\tb\n\nuncommitted: changes that are in no commit yet\nHASH 2026-01-02 A U: i\n"
     );
+    let text = fixture.show(json!({"revision": "^HEAD"})).await.result.text;
+    assert_eq!(text, "^HEAD excludes commits and names none.");
+    let text = fixture.show(json!({"revision": "x".repeat(100_000)})).await.result.text;
+    assert!(text.contains("names no commit") && text.len() < 5000, "{} bytes", text.len());
     assert!(!fixture.workspace.root().join("ran").exists());
 }
 

@@ -114,10 +114,7 @@ fn a_project_that_changed_since_the_decision_is_not_run() {
     std::fs::remove_file(fixture.path("ran")).unwrap();
     let output = call(&tool, json!({}), &cx);
     assert!(output.result.is_error);
-    assert_eq!(
-        output.result.text,
-        "The project changed since the call was decided; look and repeat it."
-    );
+    assert_eq!(output.result.text, super::CHANGED);
     assert!(!fixture.path("ran").exists());
     assert!(!run(&tool, json!({})).result.is_error);
 }
