@@ -1,9 +1,9 @@
 //! What may run without a human: the modes, the rules, and how a denial reads.
 
-use loon_testkit::{Finished, Home, Loon, ModelServer, Reply, Repo, Wire, text};
+use loon_testkit::{Finished, Home, Loon, ModelServer, Reply, Repo, Wire, calls, text};
 use serde_json::{Value, json};
 
-use crate::scripts::{ask, bash, read, small_repo, write};
+use crate::scripts::{ask, bash, chat_setup, read, small_repo, write};
 
 struct Case {
     server: ModelServer,
@@ -190,4 +190,34 @@ fn settings_do_not_go_with_the_folder_they_lie_in() {
     let calls = finished.items("tool_call");
     let denied = calls.iter().filter(|item| item["status"] == "denied").count();
     assert_eq!(denied, 6, "{}", finished.text());
+}
+
+#[test]
+fn what_a_rule_denies_is_not_found_by_searches_either() {
+    let server = ModelServer::by_step([
+        calls([
+            ("grep", json!({"pattern": "word"})),
+            ("glob", json!({"pattern": "*.txt"})),
+            ("tree", json!({})),
+            ("find_symbol", json!({"name": "word"})),
+        ]),
+        text("done"),
+    ]);
+    let (home, repo) = chat_setup(&server);
+    repo.write("secret/a.txt", "the word\n");
+    repo.write("secret/code.py", "def word(): pass\n");
+    repo.write("open/b.txt", "the word\n");
+    repo.write("open/code.py", "def word(): pass\n");
+    let rule = "[[permissions.deny_rules]]\ntool = \"read\"\npath_prefix = \"secret\"\n";
+    repo.write(".loon/config.toml", rule);
+    let finished = Loon::exec(&home, repo.path(), ["--mode", "bypass", "look"]).run();
+    assert_eq!(finished.code, Some(0));
+    let done: Vec<Value> =
+        finished.items("tool_call").into_iter().filter(|item| item["status"] == "done").collect();
+    assert_eq!(done.len(), 4);
+    for item in done {
+        let told = item["result"]["text"].as_str().expect("a result");
+        assert!(told.contains("open") && !told.contains("secret/"), "{told}");
+        assert!(told.ends_with("[left out by permission rules: secret]"), "{told}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolSpec};
+use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolClass, ToolSpec};
 use loon_kernel::{Authority, AuthorityRequest, Verdict};
 use loon_permission::{Policy, Request};
 
@@ -98,6 +98,15 @@ impl PermissionAuthority {
         self.read(|state| state.policy.denies_tool(&tool.name, tool.class, state.mode))
     }
 
+    /// The rules in force where this authority judges.
+    fn policy(&self) -> Arc<Policy> {
+        let policy = self.read(|state| Arc::clone(&state.policy));
+        match &self.copy {
+            Some(copy) => copy.policy(policy),
+            None => policy,
+        }
+    }
+
     fn read<T>(&self, with: impl FnOnce(&State) -> T) -> T {
         with(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -114,12 +123,15 @@ impl State {
 }
 
 impl Authority for PermissionAuthority {
+    fn hidden(&self, tool: &ToolSpec) -> Vec<PathBuf> {
+        if tool.class != ToolClass::Reads {
+            return Vec::new();
+        }
+        self.policy().hidden(&tool.name, &resolve_existing)
+    }
+
     fn decide(&self, request: &AuthorityRequest<'_>) -> Verdict {
-        let (policy, mode) = self.read(|state| (Arc::clone(&state.policy), state.mode));
-        let policy = match &self.copy {
-            Some(copy) => copy.policy(policy),
-            None => policy,
-        };
+        let (policy, mode) = (self.policy(), self.mode());
         let request = Request {
             tool: &request.tool.name,
             class: request.tool.class,

@@ -5,6 +5,7 @@
 //! An effect has a durable key. Performing a key that already ended gives back what was recorded.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -53,6 +54,11 @@ pub struct GateOptions {
 pub trait Authority: Send + Sync {
     /// Decides on one call.
     fn decide(&self, request: &AuthorityRequest<'_>) -> Verdict;
+
+    /// Folders and files that the tool must not look at, absolute.
+    fn hidden(&self, _tool: &ToolSpec) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
 /// The call that an authority judges.

@@ -4,6 +4,7 @@
 //! They live here, beside the gate, and not with the rest of the vocabulary, because a private
 //! constructor needs them in one crate.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,9 @@ pub struct EffectContext {
     pub key: EffectKey,
     /// What the gate let it touch. A path that resolves to another place meanwhile is none of it.
     pub subjects: Arc<[Subject]>,
+    /// Folders and files that rules keep from the tool, absolute; whoever looks through a folder must
+    /// leave them out.
+    pub hidden: Arc<[PathBuf]>,
     /// Fires on interrupt, cancel, timeout and deadline. A run that sees it should clean up and
     /// return within half a second; after that it is dropped, which must clean up as well.
     pub cancel: CancellationToken,

@@ -158,6 +158,7 @@ pub(crate) fn context() -> (EffectContext, mpsc::Receiver<Progress>) {
     let (progress, told) = mpsc::channel(1024);
     (
         EffectContext {
+            hidden: [].into(),
             key: loon_api::EffectKey::model(1, 0),
             subjects: Arc::new([]),
             cancel: CancellationToken::new(),

@@ -207,6 +207,16 @@ impl Policy {
         (mode == Mode::Plan && !class.allowed_in_plan_mode()) || self.rules.iter().any(denied)
     }
 
+    /// Folders and files that a deny rule keeps from a tool that looks at files, as written and with
+    /// links resolved.
+    pub fn hidden(&self, tool: &str, resolve: &Resolve<'_>) -> Vec<PathBuf> {
+        let denied = self.rules.iter().filter(|rule| rule.effect == RuleEffect::Deny);
+        denied
+            .filter_map(|rule| rule.hides_from(tool))
+            .flat_map(|it| [it.to_owned(), resolve(it)])
+            .collect()
+    }
+
     /// Decides on a call. `resolve` gives a path with the links of its existing part resolved.
     pub fn decide(&self, request: &Request<'_>, resolve: &Resolve<'_>) -> Judgement {
         let call = Call { policy: self, request, resolve };

@@ -104,6 +104,11 @@ impl Rule {
         self.names(tool) || (by_kin && (by_shell || strict))
     }
 
+    /// The folder or file that this rule speaks of where the tool reads.
+    pub(crate) fn hides_from(&self, tool: &str) -> Option<&Path> {
+        self.folder.as_deref().filter(|_| self.names_for_path(tool, PathAccess::Read, false))
+    }
+
     /// `deep`: everything below the path is touched as well.
     pub(crate) fn matches_path(&self, spot: &Spot, deep: bool, resolve: &Resolve<'_>) -> bool {
         let Some(folder) = &self.folder else { return false };

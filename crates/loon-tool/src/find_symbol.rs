@@ -14,14 +14,13 @@ use regex::Regex;
 use regex::bytes::Regex as BytesRegex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::nearby;
 use crate::open;
 use crate::read::kind::{SAMPLE, is_binary, is_utf16};
 use crate::text;
-use crate::walk::walk;
+use crate::walk::Sight;
 use crate::workspace::Workspace;
 use crate::write_path::Document;
 use language::{KINDS, Language};
@@ -109,16 +108,12 @@ impl NativeTool for FindSymbol {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
-        blocking(move || find(&workspace, &args, &cancel).unwrap_or_else(ToolOutput::error)).await
+        let (workspace, sight) = (Arc::clone(&self.workspace), Sight::of(cx));
+        blocking(move || find(&workspace, &args, &sight).unwrap_or_else(ToolOutput::error)).await
     }
 }
 
-fn find(
-    workspace: &Workspace,
-    args: &Args,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, String> {
+fn find(workspace: &Workspace, args: &Args, sight: &Sight) -> Result<ToolOutput, String> {
     // `Type::method` and `object.method` are declared by their last part.
     let name = args.name.trim().trim_end_matches("()");
     let name = name.rsplit(['.', ':', '#', '/']).next().unwrap_or_default();
@@ -131,14 +126,16 @@ fn find(
         return Err(nearby::missing(workspace, &root));
     }
     let wanted = Wanted::new(name, kind)?;
-    let mut search = search(workspace, &root, &wanted, cancel)?;
+    let mut search = search(workspace, &root, &wanted, sight)?;
     let best = search.hits.iter().map(|hit| hit.fit).min();
     if best == Some(Fit::Exact) {
         search.hits.retain(|hit| hit.fit == Fit::Exact);
     }
     // The walk is in the order of names already.
     search.hits.sort_by_key(|hit| hit.fit);
-    Ok(report(workspace, name, &root, &search))
+    let mut output = report(workspace, name, &root, &search);
+    sight.tell_left_out(workspace, &root, &mut output);
+    Ok(output)
 }
 
 fn known_kind(wanted: &str) -> Result<&'static str, String> {
@@ -202,11 +199,11 @@ fn search(
     workspace: &Workspace,
     root: &Path,
     wanted: &Wanted,
-    cancel: &CancellationToken,
+    sight: &Sight,
 ) -> Result<Search, String> {
     let mut search = Search::default();
-    for entry in walk(root, false).build().flatten() {
-        if cancel.is_cancelled() {
+    for entry in sight.walk(root, false).build().flatten() {
+        if sight.is_cancelled() {
             return Err("Cancelled.".to_owned());
         }
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {

@@ -109,6 +109,7 @@ pub(crate) fn call_anywhere() -> Call {
     Call::of(&EffectContext {
         key: next_key(),
         subjects: [all].into(),
+        hidden: [].into(),
         cancel: CancellationToken::new(),
         progress,
     })
@@ -131,7 +132,7 @@ pub(crate) fn admit<T: NativeTool>(
     let subjects = tool.subjects(&args).unwrap_or_default().into();
     // Nobody listens: a closed channel is no error.
     let (progress, _) = mpsc::channel(8);
-    EffectContext { key, subjects, cancel: cancel.clone(), progress }
+    EffectContext { key, subjects, hidden: [].into(), cancel: cancel.clone(), progress }
 }
 
 pub(crate) fn call<T: NativeTool>(tool: &T, arguments: Value, cx: &EffectContext) -> ToolOutput {

@@ -9,13 +9,12 @@ use loon_api::{PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::list_directory::folder;
 use crate::nearby;
 use crate::text;
-use crate::walk::walk;
+use crate::walk::Sight;
 use crate::workspace::Workspace;
 use pattern::{Pattern, split};
 
@@ -77,24 +76,20 @@ impl NativeTool for Glob {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
-        blocking(move || find(&workspace, &args, &cancel).unwrap_or_else(ToolOutput::error)).await
+        let (workspace, sight) = (Arc::clone(&self.workspace), Sight::of(cx));
+        blocking(move || find(&workspace, &args, &sight).unwrap_or_else(ToolOutput::error)).await
     }
 }
 
-fn find(
-    workspace: &Workspace,
-    args: &Args,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, String> {
+fn find(workspace: &Workspace, args: &Args, sight: &Sight) -> Result<ToolOutput, String> {
     let (place, pattern) = args.place();
     let pattern = Pattern::new(&pattern)?;
     let root = nearby::locate(workspace, &place);
     folder(workspace, &root)?;
     let mut text = String::new();
     let mut found = 0;
-    for entry in walk(&root, true).build().flatten().filter(|entry| entry.depth() > 0) {
-        if cancel.is_cancelled() {
+    for entry in sight.walk(&root, true).build().flatten().filter(|entry| entry.depth() > 0) {
+        if sight.is_cancelled() {
             return Err("Cancelled.".to_owned());
         }
         if !pattern.matches(entry.path().strip_prefix(&root).unwrap_or(entry.path())) {
@@ -112,15 +107,15 @@ fn find(
     let matches = text::count(found, "match");
     if found == 0 {
         let folder = nearby::place(workspace, &root);
-        return Ok(ToolOutput::ok(
-            format!("No match in {folder}. Files that .gitignore leaves out were not looked at."),
-            matches,
-        ));
+        text =
+            format!("No match in {folder}. Files that .gitignore leaves out were not looked at.");
     }
     if found > SHOWN {
         let _ = writeln!(text, "[{SHOWN} of {found} matches; make the pattern narrower]");
     }
-    Ok(ToolOutput::ok(text, matches))
+    let mut output = ToolOutput::ok(text, matches);
+    sight.tell_left_out(workspace, &root, &mut output);
+    Ok(output)
 }
 
 #[cfg(test)]
@@ -143,7 +138,7 @@ mod tests {
 
     fn globbed(workspace: &Workspace, pattern: &str, path: Option<&str>) -> Result<String, String> {
         let args = Args { pattern: pattern.to_owned(), path: path.map(str::to_owned) };
-        find(workspace, &args, &CancellationToken::new()).map(|output| output.result.text)
+        find(workspace, &args, &Sight::default()).map(|output| output.result.text)
     }
 
     #[test]

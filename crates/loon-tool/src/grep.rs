@@ -22,7 +22,7 @@ use crate::glob::pattern::Pattern;
 use crate::nearby;
 use crate::open;
 use crate::text;
-use crate::walk::walk;
+use crate::walk::Sight;
 use crate::workspace::Workspace;
 use matcher::Expression;
 use report::{Found, Report};
@@ -115,16 +115,12 @@ impl NativeTool for Grep {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
-        blocking(move || search(&workspace, &args, &cancel).unwrap_or_else(ToolOutput::error)).await
+        let (workspace, sight) = (Arc::clone(&self.workspace), Sight::of(cx));
+        blocking(move || search(&workspace, &args, &sight).unwrap_or_else(ToolOutput::error)).await
     }
 }
 
-fn search(
-    workspace: &Workspace,
-    args: &Args,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, String> {
+fn search(workspace: &Workspace, args: &Args, sight: &Sight) -> Result<ToolOutput, String> {
     let expression = Expression::new(&args.pattern, args.ignore_case.unwrap_or(false))?;
     let only = args.glob.as_deref().map(Only::new).transpose()?;
     let root = nearby::locate(workspace, args.path());
@@ -136,8 +132,8 @@ fn search(
         if args.mode == Mode::Content { args.context.unwrap_or(0).min(CONTEXT) } else { 0 };
     let mut searcher = searcher(&expression, context);
     let mut report = Report::new(args.mode);
-    for entry in walk(&root, hidden_too).build() {
-        if cancel.is_cancelled() {
+    for entry in sight.walk(&root, hidden_too).build() {
+        if sight.is_cancelled() {
             return Err("Cancelled.".to_owned());
         }
         let Ok(entry) = entry else {
@@ -157,7 +153,7 @@ fn search(
         let name = text::visible_line(&workspace.display(entry.path()));
         let mut found = Found::new(&expression, &report);
         let searched = open::for_reading(entry.path()).and_then(|file| {
-            let file = Cancellable { file, cancel };
+            let file = Cancellable { file, cancel: sight.cancel() };
             searcher.search_reader(&expression.matcher, file, &mut found)
         });
         match searched {
@@ -168,11 +164,13 @@ fn search(
             break;
         }
     }
-    if cancel.is_cancelled() {
+    if sight.is_cancelled() {
         return Err("Cancelled.".to_owned());
     }
     let place = nearby::place(workspace, &root);
-    Ok(report.finish(&place, hidden_too))
+    let mut output = report.finish(&place, hidden_too);
+    sight.tell_left_out(workspace, &root, &mut output);
+    Ok(output)
 }
 
 fn searcher(expression: &Expression, context: usize) -> Searcher {

@@ -267,7 +267,8 @@ impl Entry {
 fn last_line_end(typed: &[u8], console: Console) -> Option<usize> {
     let terminal = matches!(console, Console::Terminal(_));
     (0..typed.len()).rev().find(|at| {
-        let escaped = typed[..*at].ends_with(b"\\");
+        let before = typed[..*at].iter().rev();
+        let escaped = !before.take_while(|byte| **byte == b'\\').count().is_multiple_of(2);
         match typed[*at] {
             b'\n' => !escaped,
             b'\r' => terminal && !escaped,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::text;
-use crate::walk::walk;
+use crate::walk::Sight;
 use crate::workspace::Workspace;
 
 /// Most files looked at.
@@ -66,10 +66,10 @@ impl NativeTool for ProjectInfo {
 
     async fn run(&self, _args: Args, cx: &EffectContext) -> ToolOutput {
         let git = git_line(&self.spawner, self.workspace.root(), &cx.cancel).await;
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
+        let (workspace, sight) = (Arc::clone(&self.workspace), Sight::of(cx));
         let spawner = self.spawner.clone();
         blocking(move || {
-            describe(&workspace, &git, &|program| spawner.find(program).is_some(), &cancel)
+            describe(&workspace, &git, &|program| spawner.find(program).is_some(), &sight)
         })
         .await
     }
@@ -130,10 +130,10 @@ struct Survey {
     cancelled: bool,
 }
 
-fn survey(root: &Path, cancel: &CancellationToken) -> Survey {
+fn survey(root: &Path, sight: &Sight) -> Survey {
     let mut survey = Survey::default();
-    for entry in walk(root, true).build().flatten() {
-        if cancel.is_cancelled() {
+    for entry in sight.walk(root, true).build().flatten() {
+        if sight.is_cancelled() {
             survey.cancelled = true;
             break;
         }
@@ -172,10 +172,10 @@ fn describe(
     workspace: &Workspace,
     git: &str,
     installed: &dyn Fn(&str) -> bool,
-    cancel: &CancellationToken,
+    sight: &Sight,
 ) -> ToolOutput {
     let root = workspace.root();
-    let survey = survey(root, cancel);
+    let survey = survey(root, sight);
     if survey.cancelled {
         return ToolOutput::error("Cancelled.");
     }

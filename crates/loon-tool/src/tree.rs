@@ -8,13 +8,12 @@ use loon_api::{PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::list_directory::folder;
 use crate::nearby;
 use crate::text;
-use crate::walk::walk;
+use crate::walk::Sight;
 use crate::workspace::Workspace;
 
 /// Levels shown unless the call says otherwise.
@@ -68,12 +67,16 @@ impl NativeTool for Tree {
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
+        let (workspace, sight) = (Arc::clone(&self.workspace), Sight::of(cx));
         blocking(move || {
             let path = nearby::locate(&workspace, args.path());
             let depth = args.depth.unwrap_or(DEPTH).max(1);
             match folder(&workspace, &path) {
-                Ok(()) => draw(&path, depth, &cancel),
+                Ok(()) => {
+                    let mut output = draw(&path, depth, &sight);
+                    sight.tell_left_out(&workspace, &path, &mut output);
+                    output
+                }
                 Err(text) => ToolOutput::error(text),
             }
         })
@@ -89,9 +92,9 @@ struct Entry {
     children: usize,
 }
 
-fn draw(root: &Path, depth: usize, cancel: &CancellationToken) -> ToolOutput {
-    let (entries, all_seen) = collect(root, depth, cancel);
-    if cancel.is_cancelled() {
+fn draw(root: &Path, depth: usize, sight: &Sight) -> ToolOutput {
+    let (entries, all_seen) = collect(root, depth, sight);
+    if sight.is_cancelled() {
         return ToolOutput::error("Cancelled.");
     }
     let at_most = |depth: usize| entries.iter().filter(|entry| entry.depth <= depth).count();
@@ -127,13 +130,13 @@ fn draw(root: &Path, depth: usize, cancel: &CancellationToken) -> ToolOutput {
 }
 
 /// Entries down to `depth` in the order of names, with the number of entries of each folder.
-fn collect(root: &Path, depth: usize, cancel: &CancellationToken) -> (Vec<Entry>, bool) {
+fn collect(root: &Path, depth: usize, sight: &Sight) -> (Vec<Entry>, bool) {
     let mut entries: Vec<Entry> = Vec::new();
     // Places of the folders above the present entry, outermost first.
     let mut above: Vec<usize> = Vec::new();
-    let found = walk(root, true).max_depth(Some(depth.saturating_add(1))).build();
+    let found = sight.walk(root, true).max_depth(Some(depth.saturating_add(1))).build();
     for (seen, entry) in found.flatten().filter(|entry| entry.depth() > 0).enumerate() {
-        if seen == LOOKED_AT || cancel.is_cancelled() {
+        if seen == LOOKED_AT || sight.is_cancelled() {
             return (entries, false);
         }
         above.truncate(entry.depth() - 1);
@@ -166,7 +169,7 @@ mod tests {
     }
 
     fn drawn(root: &Path, depth: usize) -> String {
-        draw(root, depth, &CancellationToken::new()).result.text
+        draw(root, depth, &Sight::default()).result.text
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn pipes_and_floods_in_place_of_its_files_hold_nobody_up() {
     assert!(settings(), "what cannot be read may hold one");
     put(&entry.join("config"), "[user]\n");
     assert!(!settings(), "without filters");
-    put(&entry.join("config"), &" ".repeat(2 * 1024 * 1024));
+    put(&entry.join("config"), &" ".repeat(5 * 1024 * 1024));
     assert!(settings(), "what is too large may hold one");
 }
 

@@ -171,7 +171,13 @@ impl Gate {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
         let key = effect.key.clone();
-        let cx = EffectContext { key, subjects: [].into(), cancel: stop.clone(), progress };
+        let cx = EffectContext {
+            key,
+            subjects: [].into(),
+            hidden: [].into(),
+            cancel: stop.clone(),
+            progress,
+        };
         let admitted = Admitted::new(effect.key.clone());
         let run = effect.model.run(admitted, effect.request, &cx);
         let mut follow = Noticed { follow: effect.follow, any: false };

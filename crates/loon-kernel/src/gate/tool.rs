@@ -203,7 +203,8 @@ impl Gate {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
         let (key, subjects) = (effect.key.clone(), Arc::clone(&judged.subjects));
-        let cx = EffectContext { key, subjects, cancel: stop.clone(), progress };
+        let hidden = self.authorities.iter().flat_map(|it| it.hidden(judged.tool.spec())).collect();
+        let cx = EffectContext { key, subjects, hidden, cancel: stop.clone(), progress };
         let run = judged.tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
         let limits = Limits { cancel: &effect.cancel, timeout };
         let ran = followed(self.supervise(run, &stop, &limits), arriving, effect.follow).await;

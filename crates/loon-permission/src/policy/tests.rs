@@ -1,5 +1,7 @@
 //! Decisions.
 
+mod hosts;
+
 use std::path::{Path, PathBuf};
 
 use loon_api::RuleEffect::{Allow, Ask, Deny};
@@ -740,36 +742,6 @@ fn path_and_host_rules_meet_every_form_of_a_name() {
 }
 
 #[test]
-fn hosts_that_are_not_public_take_a_rule_of_their_own() {
-    let judged = |rules: &[Written], url: &str, mode| {
-        let subjects = [Subject::Url { url: url.to_owned() }];
-        let class = ToolClass::Network;
-        let request = Request { tool: "fetch", class, subjects: &subjects, mode };
-        let policy = policy(rules);
-        (policy.decide(&request, &resolve).effect, policy.always(&request, &resolve))
-    };
-    let effect = |rules: &[_], url: &str, mode| judged(rules, url, mode).0;
-    let (everything, one) = ([(Allow, "fetch", "")], [(Allow, "*", "host=10.0.0.7")]);
-    for mode in [Mode::Default, Mode::Auto, Mode::Plan] {
-        assert_eq!(effect(&everything, "https://docs.example/", mode), Allow);
-        for url in ["http://169.254.169.254/", "http://0x7f.1/", "http://localhost./", "http://db/"]
-        {
-            assert_eq!(effect(&everything, url, mode), Ask, "{url}");
-        }
-        assert_eq!(effect(&one, "http://10.0.0.7:8080/x", mode), Allow);
-        assert_eq!(effect(&one, "http://[::ffff:10.0.0.7]/", mode), Allow);
-        assert_eq!(effect(&one, "http://10.0.0.8/", mode), Ask);
-        assert_eq!(effect(&[], "https://docs.example/", mode), Ask);
-    }
-    assert_eq!(effect(&[], "http://127.0.0.1/", Mode::Bypass), Allow);
-    let denied = [(Deny, "*", "host=127.0.0.1")];
-    assert_eq!(effect(&denied, "http://[::ffff:127.0.0.1]/", Mode::Bypass), Deny);
-    assert_eq!(effect(&denied, "http://2130706433/", Mode::Bypass), Deny);
-    let wanted = Some(rule("fetch", "host=127.0.0.1"));
-    assert_eq!(judged(&everything, "http://127.1/", Mode::Auto).1, wanted);
-}
-
-#[test]
 fn a_strict_rule_that_cannot_be_read_does_not_fall_away() {
     let subjects = [Subject::Url { url: "https://a.example/".to_owned() }];
     let request = Request {
@@ -875,23 +847,6 @@ fn a_whole_tool_is_decided_and_its_parts_still_named() {
         matches!(&judgement.parts[1].reason, Reason::Rule { origin, .. } if origin.line == Some(3))
     );
     assert_eq!(judgement.reasons(), ["rm v: deny rule  bash \"rm\"  .loon/config.toml:3."]);
-}
-
-#[test]
-fn strict_rules_of_the_common_tools_speak_of_every_tool() {
-    let rules = policy(&[
-        (Deny, "read", "path=secrets"),
-        (Ask, "edit", "path=docs"),
-        (Allow, "edit", "path=src"),
-    ]);
-    let read = |tool| file(&rules, tool, PathAccess::Read, "/w/p/secrets/key", Mode::Bypass);
-    assert_eq!((read("read_json"), read("grep"), read("file_compare")), (Deny, Deny, Deny));
-    let write = |path, mode| file(&rules, "json_edit", PathAccess::Write, path, mode);
-    assert_eq!(write("/w/p/docs/a", Mode::Bypass), Ask);
-    assert_eq!(write("/w/p/src/a", Mode::Default), Ask);
-    // Who does without one tool has not lost the others.
-    let one = policy(&[(Deny, "write", "")]);
-    assert_eq!(file(&one, "edit", PathAccess::Write, "/w/p/a", Mode::Bypass), Allow);
 }
 
 #[test]

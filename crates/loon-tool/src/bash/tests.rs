@@ -21,6 +21,7 @@ fn shell() -> Shell {
     let workspace = Workspace::new(folder.path(), PathBuf::from("/nowhere")).unwrap();
     let (progress, heard) = mpsc::channel(64);
     let cx = EffectContext {
+        hidden: [].into(),
         key: loon_api::EffectKey::call(1, 0, 0),
         subjects: Arc::new([]),
         cancel: CancellationToken::new(),

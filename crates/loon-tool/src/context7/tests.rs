@@ -22,6 +22,7 @@ const KEY: &str = "ctx7sk-hush";
 fn context(cancel: &CancellationToken) -> EffectContext {
     let (progress, _told) = mpsc::channel(8);
     EffectContext {
+        hidden: [].into(),
         subjects: Arc::default(),
         key: EffectKey::call(1, 0, 0),
         cancel: cancel.clone(),

@@ -20,6 +20,7 @@ fn fetch() -> Fetch {
 fn context(cancel: &CancellationToken) -> EffectContext {
     let (progress, _told) = mpsc::channel(8);
     EffectContext {
+        hidden: [].into(),
         subjects: Arc::default(),
         key: EffectKey::call(1, 0, 0),
         cancel: cancel.clone(),

@@ -27,7 +27,7 @@ fn project(files: &[(&str, &[u8])]) -> Project {
 
 impl Project {
     fn grep(&self, args: &Args) -> String {
-        search(&self.workspace, args, &CancellationToken::new()).unwrap().result.text
+        search(&self.workspace, args, &Sight::default()).unwrap().result.text
     }
 }
 
@@ -95,9 +95,9 @@ fn ignored_hidden_and_binary_files_are_left_out() {
 #[test]
 fn a_cancelled_search_says_so() {
     let project = project(&[("a", b"x\n")]);
-    let cancel = CancellationToken::new();
-    cancel.cancel();
-    assert_eq!(search(&project.workspace, &args("x"), &cancel).unwrap_err(), "Cancelled.");
+    let sight = Sight::default();
+    sight.cancel().cancel();
+    assert_eq!(search(&project.workspace, &args("x"), &sight).unwrap_err(), "Cancelled.");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn control_characters_are_made_visible() {
 fn missing_places_are_said() {
     let project = project(&[("src/a", b"x\n")]);
     let args = Args { path: Some("scr".into()), ..args("x") };
-    let error = search(&project.workspace, &args, &CancellationToken::new()).unwrap_err();
+    let error = search(&project.workspace, &args, &Sight::default()).unwrap_err();
     assert_eq!(error, "scr does not exist. Did you mean src?");
 }
 

@@ -14,7 +14,7 @@ fn info(fixture: &Fixture) -> String {
 /// The description where all programs are installed.
 fn info_with_all(fixture: &Fixture) -> String {
     let git = "git: not under version control";
-    told(fixture, &describe(&fixture.workspace, git, &|_| true, &CancellationToken::new()))
+    told(fixture, &describe(&fixture.workspace, git, &|_| true, &Sight::default()))
 }
 
 fn told(fixture: &Fixture, output: &ToolOutput) -> String {
@@ -66,7 +66,7 @@ fn python_and_go_projects_are_known() {
          pyproject.toml: snake\ntest: go test ./..., pytest\nbuild: go build ./...\nlint: go vet \
          ./..., ruff check ."
     );
-    let none = describe(&fixture.workspace, "", &|_| false, &CancellationToken::new());
+    let none = describe(&fixture.workspace, "", &|_| false, &Sight::default());
     assert!(none.result.text.ends_with("pyproject.toml: snake"), "{}", none.result.text);
 }
 

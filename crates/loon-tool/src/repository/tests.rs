@@ -53,6 +53,7 @@ impl Fixture {
     async fn call<T: NativeTool>(&self, tool: T, arguments: Value) -> ToolOutput {
         let (progress, _heard) = mpsc::channel(8);
         let cx = EffectContext {
+            hidden: [].into(),
             subjects: Arc::default(),
             key: EffectKey::call(1, 0, 0),
             cancel: CancellationToken::new(),
