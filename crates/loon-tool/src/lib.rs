@@ -1,6 +1,6 @@
 //! The native tools, one a file, and the one write path for files.
 //!
-//! A tool declares what a call would touch ([`NativeTool::subjects`]) and makes the call; whether
+//! A tool declares what a call would touch ([`loon_kernel::NativeTool::subjects`]) and makes the call; whether
 //! it may is the gate's business. This crate knows no session.
 
 pub mod apply_patch;
