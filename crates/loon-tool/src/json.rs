@@ -254,7 +254,8 @@ fn unescape(inner: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The character of `XXXX` or `XXXX\uXXXX`, and what follows it.
+/// The character that four hexadecimal digits stand for, or two times four as a surrogate pair, and
+/// what follows it.
 fn unescape_unit(text: &str) -> (char, &str) {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = unit(text) else { return (char::REPLACEMENT_CHARACTER, text) };

@@ -6,11 +6,9 @@ use std::time::Duration;
 use loon_api::{Subject, ToolClass};
 use loon_exec::Spawner;
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
-use crate::project::{Kind, Purpose, Request};
-use crate::runner::{Runner, gate_timeout};
+use crate::project::Purpose;
+use crate::runner::{ProjectArgs, Runner, gate_timeout};
 use crate::workspace::Workspace;
 
 /// Builds.
@@ -24,49 +22,26 @@ impl RunBuild {
     }
 }
 
-/// Arguments of `run_build`.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct Args {
-    path: Option<String>,
-    #[schemars(with = "Option<String>")]
-    kind: Option<Kind>,
-    #[serde(default)]
-    options: Vec<String>,
-    timeout_secs: Option<u64>,
-}
-
-impl Args {
-    fn request(&self) -> Request {
-        Request {
-            purpose: Purpose::Build,
-            path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
-            kind: self.kind,
-            filter: None,
-            args: self.options.clone(),
-        }
-    }
-}
-
 impl NativeTool for RunBuild {
-    type Args = Args;
+    type Args = ProjectArgs;
 
     const NAME: &'static str = "run_build";
     const DESCRIPTION: &'static str = "Build a project of kind cargo, node, go or python.";
     const CLASS: ToolClass = ToolClass::Executes;
 
-    fn title(&self, args: &Args) -> String {
-        self.runner.title(&args.request())
+    fn title(&self, args: &ProjectArgs) -> String {
+        self.runner.title(&args.request(Purpose::Build))
     }
 
-    fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
-        self.runner.subjects(&args.request())
+    fn subjects(&self, args: &ProjectArgs) -> Result<Vec<Subject>, String> {
+        self.runner.subjects(&args.request(Purpose::Build))
     }
 
-    fn timeout(&self, args: &Args) -> Option<Duration> {
+    fn timeout(&self, args: &ProjectArgs) -> Option<Duration> {
         Some(gate_timeout(args.timeout_secs))
     }
 
-    async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
-        self.runner.run(&args.request(), args.timeout_secs, cx).await
+    async fn run(&self, args: ProjectArgs, cx: &EffectContext) -> ToolOutput {
+        self.runner.run(&args.request(Purpose::Build), args.timeout_secs, cx).await
     }
 }

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use loon_api::Subject;
 use loon_exec::{Cause, Finished, SpawnError, Spawner};
 use loon_kernel::{EffectContext, Progress, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::bash::end;
 use crate::bash::live::LiveOutput;
-use crate::project::{Plan, Request, plan};
+use crate::project::{Kind, Plan, Purpose, Request, plan};
 use crate::status::tell_leftovers;
 use crate::text;
 use crate::workspace::Workspace;
@@ -33,6 +35,29 @@ const TAIL: usize = 24 * 1024;
 /// What is said if other commands would run than those that were judged.
 const CHANGED: &str = "Nothing was run: the project's files changed since the call was judged, and other commands \
                        would run now. Call again.";
+
+/// Arguments of a tool that runs what a project names for one purpose.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ProjectArgs {
+    path: Option<String>,
+    #[schemars(with = "Option<String>")]
+    kind: Option<Kind>,
+    #[serde(default)]
+    options: Vec<String>,
+    pub(crate) timeout_secs: Option<u64>,
+}
+
+impl ProjectArgs {
+    pub(crate) fn request(&self, purpose: Purpose) -> Request {
+        Request {
+            purpose,
+            path: self.path.clone().unwrap_or_else(|| ".".to_owned()),
+            kind: self.kind,
+            filter: None,
+            args: self.options.clone(),
+        }
+    }
+}
 
 /// Runs the commands of projects.
 pub(crate) struct Runner {
