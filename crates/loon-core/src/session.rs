@@ -1,14 +1,12 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
+mod commands;
 mod opening;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use loon_api::event::{
-    HistoryPage, ModeChanged, ModelChanged, ModelsListed, Notice, NoticeLevel, PromptQueued,
-    QueueReturned, RecordChanged, SessionsListed,
-};
+use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{
     AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode, RecordChange,
     TurnNumber, Usage, WorkingRecord,
@@ -26,7 +24,6 @@ use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
 use crate::runtime::RuntimeError;
-use crate::sessions::list_sessions;
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
 use crate::subagent::{Children, Lineage, next_news};
@@ -34,12 +31,6 @@ use crate::turn::{RunningTurn, TurnEnd};
 
 /// Items of the past sent when a front end opens a session; older ones come on request.
 pub(crate) const OPENING_ITEMS: usize = 200;
-
-/// Most items in one page of history.
-const MAX_PAGE: usize = 500;
-
-/// Sessions in one list.
-const MAX_SESSIONS: usize = 200;
 
 /// Why the owner stopped.
 pub(crate) enum Leave {
@@ -315,132 +306,6 @@ impl Session {
         }
     }
 
-    async fn handle(&mut self, command: Command) -> Result<(), RuntimeError> {
-        match command {
-            Command::Prompt { text } => self.queue(text, false).await?,
-            Command::Steer { text } => self.queue(text, true).await?,
-            Command::Unqueue => self.unqueue().await?,
-            Command::Interrupt => self.interrupt(),
-            Command::StopAfterStep => {
-                if let Some(turn) = &self.turn {
-                    turn.stop.cancel();
-                }
-            }
-            Command::Approve { approval, scope, rule } => {
-                self.approve(&approval, scope, rule).await;
-            }
-            Command::Deny { approval, reason } => self.deny(&approval, reason).await,
-            Command::SetMode { mode } => self.set_mode(mode).await?,
-            Command::LeavePlan => {
-                if self.authority.mode() == Mode::Plan {
-                    self.set_mode(self.mode_before_plan).await?;
-                }
-            }
-            Command::SetGoal { goal } => {
-                let change = RecordChange::Goal { goal };
-                self.record(self.turn_number(), RecordChanged { change }).await?;
-            }
-            Command::SetModel { model } => self.set_model(model).await?,
-            Command::Rewind { to, files } => self.rewind(to, files).await?,
-            Command::PreviewRewind { to } => self.preview_rewind(to).await?,
-            Command::Undo { redo } => self.undo(redo).await?,
-            Command::History { before, limit } => {
-                self.read_all().await?;
-                let limit = (limit as usize).min(MAX_PAGE);
-                let (items, more) = self.conversation.page(Some(&before), limit);
-                self.recorder.pass(None, HistoryPage { items, more }).await;
-            }
-            Command::ListSessions => self.tell_sessions().await,
-            Command::ListModels => {
-                let models = self.deps.models.names();
-                self.recorder.pass(None, ModelsListed { models }).await;
-            }
-            Command::OpenSession { exec } => self.leave_with(Leave::Open(exec)),
-            Command::Close => self.leave_with(Leave::Close),
-            Command::Terminate => self.leave_with(Leave::Terminate),
-        }
-        Ok(())
-    }
-
-    fn leave_with(&mut self, leave: Leave) {
-        self.interrupt();
-        self.leave = Some(leave);
-    }
-
-    fn interrupt(&self) {
-        if let Some(turn) = &self.turn {
-            turn.cancel.cancel();
-        }
-    }
-
-    async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        if self.turn.is_some() {
-            let queued = PromptQueued { text: text.clone(), steer };
-            self.record(self.turn_number(), queued).await?;
-        }
-        if steer && self.turn.is_some() {
-            self.steering.push_back(text);
-        } else {
-            self.prompts.push_back(text);
-        }
-        Ok(())
-    }
-
-    async fn unqueue(&mut self) -> Result<(), RuntimeError> {
-        let texts: Vec<String> = self.steering.drain(..).chain(self.prompts.drain(..)).collect();
-        if !texts.is_empty() {
-            self.record(self.turn_number(), QueueReturned { texts }).await?;
-        }
-        Ok(())
-    }
-
-    /// What to begin the next turn with. Steering that missed its turn comes first. Nothing begins
-    /// after the front end asked to leave.
-    fn next_prompt(&mut self) -> Option<String> {
-        self.steering.pop_front().or_else(|| self.prompts.pop_front())
-    }
-
-    pub(crate) fn has_steering(&self) -> bool {
-        !self.steering.is_empty()
-    }
-
-    /// Puts the waiting steering messages into the transcript.
-    pub(crate) async fn apply_steering(&mut self) -> Result<(), RuntimeError> {
-        while let Some(text) = self.steering.pop_front() {
-            self.add_user_message(text, true).await?;
-        }
-        Ok(())
-    }
-
-    async fn set_model(&mut self, model: String) -> Result<(), RuntimeError> {
-        match self.deps.models.open(&model) {
-            Ok(_) => {
-                self.model = Some(model.clone());
-                self.record(self.turn_number(), ModelChanged { model }).await?;
-            }
-            Err(error) => self.warn(error).await,
-        }
-        Ok(())
-    }
-
-    /// Sets the mode that a person chose for this session.
-    async fn set_mode(&mut self, mode: Mode) -> Result<(), RuntimeError> {
-        self.follows_mode = false;
-        self.change_mode(mode).await
-    }
-
-    async fn change_mode(&mut self, mode: Mode) -> Result<(), RuntimeError> {
-        let former = self.authority.mode();
-        if mode == Mode::Plan && former != Mode::Plan {
-            self.mode_before_plan = former;
-        }
-        self.authority.set_mode(mode);
-        self.record(self.turn_number(), ModeChanged { mode }).await
-    }
-
     pub(crate) fn model_name(&self) -> Option<String> {
         self.model.clone()
     }
@@ -450,20 +315,6 @@ impl Session {
             Some(name) => self.deps.models.open(name),
             None => Err(ErrorInfo::new(ErrorCode::Invalid, "No model is set up.")
                 .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`.")),
-        }
-    }
-
-    async fn tell_sessions(&self) {
-        let cwd = self.deps.options.cwd.display().to_string();
-        let store = Arc::clone(&self.deps.store);
-        let listed = tokio::task::spawn_blocking(move || {
-            list_sessions(store.as_ref(), Some(&cwd), MAX_SESSIONS)
-        })
-        .await;
-        match listed {
-            Ok(Ok(sessions)) => self.recorder.pass(None, SessionsListed { sessions }).await,
-            Ok(Err(error)) => self.warn(ErrorInfo::new(ErrorCode::Io, error.to_string())).await,
-            Err(error) => self.warn(ErrorInfo::new(ErrorCode::Internal, error.to_string())).await,
         }
     }
 

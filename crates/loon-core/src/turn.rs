@@ -1,5 +1,8 @@
 //! The turn loop: ask the model, make the calls it wants, until it wants none.
 
+mod answer;
+mod calls;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,9 +29,6 @@ use crate::stream::{AnswerStream, OutputStream, items_of};
 
 /// Time between a broken answer and the new request.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// Answers in a row that may be cut at the output limit, or be empty, before the turn ends.
-const MAX_SPOILED_ANSWERS: u32 = 3;
 
 /// A turn under way.
 pub(crate) struct RunningTurn {
@@ -258,193 +258,6 @@ impl Session {
         Ok(turn.asks_anew)
     }
 
-    async fn act_on(&mut self, outcome: &ModelOutcome) -> Result<StepResult, RuntimeError> {
-        let turn = self.running()?;
-        turn.asks_anew = false;
-        let number = turn.number;
-        let calls = waiting_calls(&outcome.items);
-        match outcome.stop {
-            StopReason::Length => return self.cut_answer(number, calls).await,
-            StopReason::Refused => {
-                self.void_calls(number, calls, "The answer was refused; this call was not made.")
-                    .await?;
-                let message = "The model's server refused to answer.";
-                let end = TurnEnd::because(TurnStatus::Failed, ErrorCode::Refused, message);
-                return Ok(StepResult::End(end));
-            }
-            StopReason::End | StopReason::ToolCalls => {}
-        }
-        if !calls.is_empty() {
-            self.running()?.spoiled_answers = 0;
-            let repeat = self.make_calls(calls).await?;
-            return self.answer_repeat(repeat).await;
-        }
-        let words = words_of(&outcome.items);
-        if words.is_empty() {
-            return self.empty_answer(&outcome.items);
-        }
-        if self.has_steering() {
-            return Ok(StepResult::Continue);
-        }
-        self.judge_answer(&words).await
-    }
-
-    /// The model is done: hold its answer to the schema, and say so if it only ended because the
-    /// last thing it wanted was denied.
-    async fn judge_answer(&mut self, words: &str) -> Result<StepResult, RuntimeError> {
-        if let Some(schema) = &self.schema
-            && let Err(problem) = schema.check(words)
-        {
-            if self.running()?.schema_retried {
-                let message = format!("The answer does not match the output schema: {problem}");
-                let end = TurnEnd::because(TurnStatus::Failed, ErrorCode::Invalid, message);
-                return Ok(StepResult::End(end));
-            }
-            self.running()?.schema_retried = true;
-            let text = format!(
-                "Your answer does not match the required JSON Schema: {problem}. Answer again with \
-                 nothing but JSON that matches it."
-            );
-            self.add_notice(text).await?;
-            return Ok(StepResult::Continue);
-        }
-        if self.running()?.last_step_denied {
-            let message = "The last call the model asked for was denied.";
-            let end = TurnEnd::because(TurnStatus::Stopped, ErrorCode::Denied, message);
-            return Ok(StepResult::End(end));
-        }
-        Ok(StepResult::End(TurnEnd::completed()))
-    }
-
-    /// No call of an answer that was cut may run, even if it looks whole.
-    async fn cut_answer(
-        &mut self,
-        number: TurnNumber,
-        calls: Vec<Item>,
-    ) -> Result<StepResult, RuntimeError> {
-        let had_calls = !calls.is_empty();
-        let text = "The answer was cut at the output limit, so this call was not made. Use smaller \
-                    steps: write long files in several parts.";
-        self.void_calls(number, calls, text).await?;
-        let turn = self.running()?;
-        turn.spoiled_answers += 1;
-        if had_calls && turn.spoiled_answers < MAX_SPOILED_ANSWERS {
-            return Ok(StepResult::Continue);
-        }
-        let error = ErrorInfo::new(
-            ErrorCode::OutputLimit,
-            "The model's answer was cut at the output limit.",
-        )
-        .hint("Ask for smaller steps, or raise the model's max_output_tokens.");
-        Ok(StepResult::End(TurnEnd { status: TurnStatus::Stopped, error: Some(error) }))
-    }
-
-    fn empty_answer(&mut self, items: &[Item]) -> Result<StepResult, RuntimeError> {
-        let turn = self.running()?;
-        turn.spoiled_answers += 1;
-        if turn.spoiled_answers < MAX_SPOILED_ANSWERS {
-            return Ok(StepResult::Continue);
-        }
-        let message = if items.is_empty() {
-            "The model gave an empty answer three times."
-        } else {
-            "The model only reasoned and gave no answer, three times."
-        };
-        let end = TurnEnd::because(TurnStatus::Failed, ErrorCode::Protocol, message);
-        Ok(StepResult::End(end))
-    }
-
-    /// Makes the calls of one answer: runs of read-only ones beside each other, the others in
-    /// order.
-    async fn make_calls(&mut self, calls: Vec<Item>) -> Result<Option<Repeat>, RuntimeError> {
-        self.running()?.last_step_denied = false;
-        let mut repeat = None;
-        let mut rest = calls.into_iter().peekable();
-        while let Some(first) = rest.next() {
-            let mut batch = vec![first];
-            if self.is_read_only(&batch[0]) {
-                while let Some(next) = rest.next_if(|item| self.is_read_only(item)) {
-                    batch.push(next);
-                }
-            }
-            let turn = self.running()?;
-            let (number, cancel) = (turn.number, turn.cancel.clone());
-            let effects: Vec<_> = batch
-                .into_iter()
-                .map(|item| self.call_effect(number, item, cancel.clone()))
-                .collect();
-            let done = self.attend(futures_util::future::join_all(effects)).await?;
-            for item in done {
-                let item = item?;
-                if matches!(&item.body, ItemBody::ToolCall(call) if call.status == ToolCallStatus::Denied)
-                {
-                    self.running()?.last_step_denied = true;
-                }
-                repeat = self.running()?.repeats.look_at(&item).or(repeat);
-                self.take_items(number, vec![item]);
-            }
-        }
-        Ok(repeat)
-    }
-
-    /// A model that goes in circles hears of it, and is stopped if it does not listen.
-    async fn answer_repeat(&mut self, repeat: Option<Repeat>) -> Result<StepResult, RuntimeError> {
-        match repeat {
-            None => Ok(StepResult::Continue),
-            Some(Repeat::Tell(words)) => {
-                self.add_words(words, true).await?;
-                Ok(StepResult::Continue)
-            }
-            Some(Repeat::End(words)) => {
-                let end = TurnEnd::because(TurnStatus::Stopped, ErrorCode::RepeatedCall, words);
-                Ok(StepResult::End(end))
-            }
-        }
-    }
-
-    /// One tool effect with its live output. Borrows nothing of the session, so that commands can
-    /// be handled while it runs.
-    fn call_effect(
-        &self,
-        turn: TurnNumber,
-        item: Item,
-        cancel: CancellationToken,
-    ) -> impl Future<Output = Result<Item, KernelError>> + use<> {
-        let gate = Arc::clone(&self.gate);
-        let recorder = self.recorder.clone();
-        let cwd = self.deps.options.cwd.display().to_string();
-        let key = effect_of(&item.id).unwrap_or_else(|| EffectKey::new(item.id.as_str()));
-        async move {
-            let mut output = OutputStream { recorder, turn, item: item.id.clone() };
-            let effect =
-                ToolEffect { turn, key, item, by_user: false, cwd, follow: &mut output, cancel };
-            gate.tool(effect).await
-        }
-    }
-
-    fn is_read_only(&self, item: &Item) -> bool {
-        let ItemBody::ToolCall(call) = &item.body else { return false };
-        let tool = self.tools.iter().find(|tool| tool.spec().name == call.tool);
-        tool.is_some_and(|tool| tool.spec().class.is_read_only())
-    }
-
-    /// Ends calls that must not run.
-    async fn void_calls(
-        &mut self,
-        turn: TurnNumber,
-        calls: Vec<Item>,
-        text: &str,
-    ) -> Result<(), RuntimeError> {
-        for mut item in calls {
-            if let ItemBody::ToolCall(call) = &mut item.body {
-                call.status = ToolCallStatus::Cancelled;
-                call.result = Some(ToolResult::error(text));
-            }
-            self.record(Some(turn), ItemCompleted { item }).await?;
-        }
-        Ok(())
-    }
-
     /// Builds the next request from the fold.
     fn request(&self) -> ModelRequest {
         let options = &self.deps.options;
@@ -566,19 +379,4 @@ fn end_of_failure(failure: &EffectFailure) -> TurnEnd {
 /// An error's words as a sentence.
 fn sentence(message: &str) -> String {
     format!("{}.", message.trim_end_matches('.'))
-}
-
-fn waiting_calls(items: &[Item]) -> Vec<Item> {
-    items.iter().filter(|item| matches!(item.body, ItemBody::ToolCall(_))).cloned().collect()
-}
-
-fn words_of(items: &[Item]) -> String {
-    let texts: Vec<&str> = items
-        .iter()
-        .filter_map(|item| match &item.body {
-            ItemBody::AssistantMessage { text, .. } => Some(text.trim()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n\n")
 }
