@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{
-    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode, RecordChange,
-    TurnNumber, Usage, WorkingRecord,
+    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode, TurnNumber,
+    Usage, WorkingRecord,
 };
 use loon_kernel::{
     Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy, Terms, Tool,

@@ -11,21 +11,20 @@ use loon_api::event::{
     TurnStarted,
 };
 use loon_api::{
-    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest,
-    StopReason, ToolCallStatus, ToolResult, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
+    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest, ToolSpec,
+    TurnNumber, TurnStatus, Usage, UserPart,
 };
-use loon_kernel::{EffectFailure, KernelError, Model, ModelEffect, ModelOutcome, ToolEffect};
+use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome};
 use tokio_util::sync::CancellationToken;
 
-use crate::conversation::effect_of;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
-use crate::repeat::{Repeat, RepeatGuard};
+use crate::repeat::RepeatGuard;
 use crate::runtime::RuntimeError;
 use crate::session::{Leave, Session};
-use crate::stream::{AnswerStream, OutputStream, items_of};
+use crate::stream::{AnswerStream, items_of};
 
 /// Time between a broken answer and the new request.
 const PAUSE: Duration = Duration::from_secs(1);
