@@ -1,7 +1,7 @@
 //! Tests of the conversation fold.
 
 use loon_api::event::{ItemCompleted, PromptQueued, SessionRewound, TurnStarted};
-use loon_api::{CallId, Thinking};
+use loon_api::{AssistantPart, CallId, Message, Thinking, ToolCallStatus, ToolResult};
 use serde_json::json;
 
 use super::*;
