@@ -53,6 +53,15 @@ async fn ensure_model(deps: &mut Dependencies) {
     }
 }
 
+/// A tokio runtime for the screen, all on the calling thread: the terminal wakes the very thread that
+/// draws, so that a key shows without a second wake-up.
+fn screen_runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(format!("Cannot wait for the terminal: {error}")))
+}
+
 /// A tokio runtime for commands that need one. Two workers: one for the session, one for the front
 /// end.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

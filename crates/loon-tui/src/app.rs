@@ -14,13 +14,14 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::event::{Action, Event, Exit, Input, JobDone};
 use crate::highlight::{self, Job};
+use crate::input::Inputs;
 use crate::model::Model;
 use crate::paint::Painter;
 use crate::terminal::{Terminal, panicked};
 use crate::transcript::Key;
 use crate::update::update;
 use crate::view;
-use crate::{ScreenError, ScreenOptions, input};
+use crate::{ScreenError, ScreenOptions};
 
 /// Shortest time between two pictures that no key asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -57,7 +58,7 @@ pub(crate) async fn run(
     let terminal = Terminal::enter(first.mouse).map_err(ScreenError::Terminal)?;
     let mut app = App::new(terminal, first, jobs);
     app.draw();
-    let mut input = input::start().map_err(ScreenError::Input)?;
+    let mut input = Inputs::start().map_err(ScreenError::Input)?;
     let mut signals = Signals::listen().map_err(ScreenError::Signals)?;
     let mut open = true;
     loop {
@@ -74,14 +75,8 @@ pub(crate) async fn run(
                 Caught::Resized => app.take(Event::Resize(0, 0)),
                 Caught::Continued => app.come_back(),
             },
-            inputs = input.recv() => match inputs {
-                Some(inputs) => {
-                    app.take_inputs(inputs);
-                    while let Ok(more) = input.try_recv() {
-                        app.take_inputs(more);
-                    }
-                    app.draw();
-                }
+            inputs = input.next() => match inputs {
+                Some(inputs) => app.answer(inputs),
                 None => return Ok(Exit::HungUp),
             },
             event = events.recv(), if open => {
@@ -145,9 +140,17 @@ impl App {
         self.dirty = true;
     }
 
-    fn take_inputs(&mut self, inputs: Vec<Input>) {
+    /// Shows at once what the user did. What else waits to be shown keeps its time, so that a key
+    /// costs the same whatever arrives meanwhile.
+    fn answer(&mut self, inputs: Vec<Input>) {
+        let waiting = self.dirty;
         for input in inputs {
             self.take(Event::Input(input));
+        }
+        if waiting {
+            self.picture(false);
+        } else {
+            self.draw();
         }
     }
 
@@ -266,7 +269,11 @@ impl App {
     fn draw(&mut self) {
         self.dirty = false;
         self.drawn = Instant::now();
-        let actions = self.model.prepare();
+        self.picture(true);
+    }
+
+    fn picture(&mut self, fresh: bool) {
+        let actions = self.model.prepare(fresh);
         self.act(actions);
         if std::mem::take(&mut self.model.repaint) {
             self.painter.forget();

@@ -160,8 +160,9 @@ impl Model {
         self.session.turn.is_some()
     }
 
-    /// Lays out what is in view; asks for older items and for highlighting.
-    pub(crate) fn prepare(&mut self) -> Vec<Action> {
+    /// Lays out what is in view; asks for older items and for highlighting. Unless it must be `fresh`,
+    /// what merely grew may show as it was.
+    pub(crate) fn prepare(&mut self, fresh: bool) -> Vec<Action> {
         let width = crate::view::sheet_width(self);
         if let Some(rewind) = &mut self.rewind {
             rewind.layout(width, self.glyphs);
@@ -187,7 +188,7 @@ impl Model {
                 rewind.scrolled = rewind.scrolled.min(most);
             }
         }
-        let page = self.page();
+        let page = Page { fresh, ..self.page() };
         let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));
         let mut actions: Vec<Action> = self
             .transcript

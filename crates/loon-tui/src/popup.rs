@@ -10,7 +10,8 @@ pub(crate) mod sessions;
 pub(crate) mod themes;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use frizbee::{Config, Matcher};
+use fuzzy_matcher::FuzzyMatcher;
+use fuzzy_matcher::skim::SkimMatcherV2;
 use loon_api::{ExecutionId, ItemId, Mode};
 
 use crate::slash::Name;
@@ -227,14 +228,16 @@ impl Popup {
         self.shown = if self.filter.trim().is_empty() {
             (0..self.rows.len()).collect()
         } else {
-            let texts: Vec<String> =
-                self.rows.iter().map(|row| format!("{} {}", row.label, row.note)).collect();
-            Matcher::new(self.filter.trim(), &Config::default())
-                .match_list(&texts)
-                .into_iter()
-                .map(|found| found.index as usize)
-                .filter(|at| *at < self.rows.len())
-                .collect()
+            let matcher = SkimMatcherV2::default();
+            let score = |row: &Row| {
+                matcher.fuzzy_match(&format!("{} {}", row.label, row.note), self.filter.trim())
+            };
+            let scores = self.rows.iter().map(score).enumerate();
+            let mut found: Vec<(i64, usize)> =
+                scores.filter_map(|(at, score)| Some((score?, at))).collect();
+            // The best first; among equals the order of the list.
+            found.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+            found.into_iter().map(|(_, at)| at).collect()
         };
         self.selected = 0;
     }

@@ -120,6 +120,8 @@ pub(crate) struct Entry {
     /// Open or closed.
     pub(crate) fold: Fold,
     laid: Option<Laid>,
+    /// Some of it arrived after it was laid out.
+    grown: bool,
 }
 
 /// What layout depends on besides the entries.
@@ -135,6 +137,8 @@ pub(crate) struct Page {
     pub(crate) glyphs: &'static Glyphs,
     /// The screen's clock in milliseconds.
     pub(crate) now: u64,
+    /// What merely grew is laid out anew too, rather than shown as it was.
+    pub(crate) fresh: bool,
 }
 
 impl Page {
@@ -143,7 +147,7 @@ impl Page {
         let narrow = columns < 60;
         let (gutter, margin) = if narrow { (2, 0) } else { (3, 2) };
         let room = usize::from(columns.saturating_sub(gutter + margin)).clamp(4, WIDEST);
-        Self { room, gutter, narrow, glyphs, now }
+        Self { room, gutter, narrow, glyphs, now, fresh: true }
     }
 }
 
@@ -257,7 +261,7 @@ impl Transcript {
     pub(crate) fn say(&mut self, body: Body) {
         let key = Key::Local(self.next_local);
         self.next_local += 1;
-        self.entries.push_back(Entry { key, body, fold: Fold::Auto, laid: None });
+        self.entries.push_back(Entry { key, body, fold: Fold::Auto, laid: None, grown: false });
     }
 
     /// Lays running calls out anew, whose elapsed time moves on.

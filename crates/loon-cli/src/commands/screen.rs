@@ -44,10 +44,11 @@ pub(super) fn open(
     let (options, remark) = screen_options(&setup.loaded.settings);
     let (looks, options) = watch::channel(options);
     let runtime = super::runtime()?;
-    let result = runtime.block_on(async {
+    let screen = super::screen_runtime()?;
+    let (session, _following) = runtime.block_on(async {
         let (mut deps, follower) = setup.dependencies(RunOptions::attended(args));
         deps.options.remarks.extend(remark);
-        let _following = follower.start(move |setup| {
+        let following = follower.start(move |setup| {
             // Another setting may have changed; a theme chosen on the screen outlives that.
             let (new, _) = screen_options(&setup.loaded.settings);
             looks.send_if_modified(|shown| {
@@ -61,19 +62,19 @@ pub(super) fn open(
             super::ensure_model(&mut deps).await;
             deps
         };
-        let runtime = Runtime::start_when_ready(ready, choice);
+        let session = Runtime::start_when_ready(ready, choice);
         if let Some(text) = prompt {
             // The channel is new and has room; a runtime that is gone tells so by its events.
-            let _ = runtime.commands.send(Command::Prompt { text }).await;
+            let _ = session.commands.send(Command::Prompt { text }).await;
         }
-        let commands = runtime.commands.clone();
-        let shown = loon_tui::run(options, runtime.commands, runtime.events).await;
-        // Whatever made the screen go, the programs that run for the session go with it.
-        let _ = commands.try_send(Command::Terminate);
-        drop(commands);
-        let _ = tokio::time::timeout(CLOSING, runtime.done).await;
-        shown
+        (session, following)
     });
+    let commands = session.commands.clone();
+    let result = screen.block_on(loon_tui::run(options, session.commands, session.events));
+    // Whatever made the screen go, the programs that run for the session go with it.
+    let _ = commands.try_send(Command::Terminate);
+    drop(commands);
+    let _ = runtime.block_on(async { tokio::time::timeout(CLOSING, session.done).await });
     runtime.shutdown_background();
     match result {
         Ok(exit) => {

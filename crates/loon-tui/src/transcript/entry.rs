@@ -29,7 +29,7 @@ impl Entry {
             },
             ItemBody::Notice { text, .. } => Body::Notice { text: text.clone() },
         };
-        Self { key: Key::Item(item.id.clone()), body, fold: Fold::Auto, laid: None }
+        Self { key: Key::Item(item.id.clone()), body, fold: Fold::Auto, laid: None, grown: false }
     }
 
     /// The item as it now stands; `done` if it is whole.
@@ -70,7 +70,7 @@ impl Entry {
 
     /// More of the item.
     pub(super) fn extend(&mut self, of: DeltaKind, more: &str) {
-        self.laid = None;
+        self.grown = true;
         match (&mut self.body, of) {
             (Body::Assistant { markdown, .. }, DeltaKind::Text) => markdown.push(more),
             (Body::Thinking { text, .. }, DeltaKind::Thinking) => text.push_str(more),

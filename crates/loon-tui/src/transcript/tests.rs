@@ -222,3 +222,20 @@ fn dropped_and_rewound_items_leave() {
     transcript.layout(&page(80), 10);
     assert_eq!(shown(&transcript), ["answer 0"]);
 }
+
+#[test]
+fn a_picture_that_only_answers_a_key_shows_what_grew_as_it_was() {
+    let mut transcript = Transcript::default();
+    transcript.begin(&answer(0, "answer"), 0);
+    let whole = page(80);
+    let key = Page { fresh: false, ..whole };
+    transcript.layout(&whole, 5);
+    transcript.extend(&ItemId::text(0, 0, 0), DeltaKind::Text, " and more");
+    transcript.begin(&call(ToolCallStatus::Running, None), 0);
+    transcript.layout(&key, 5);
+    let lines = shown(&transcript);
+    assert_eq!(lines[0], "answer");
+    assert!(lines[2].contains("make"), "what is new shows at once: {lines:?}");
+    transcript.layout(&whole, 5);
+    assert_eq!(shown(&transcript)[0], "answer and more");
+}

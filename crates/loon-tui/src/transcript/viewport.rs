@@ -182,9 +182,10 @@ impl Transcript {
     fn rows(&mut self, page: &Page, at: usize) -> usize {
         let gap = self.gap(at);
         let Some(entry) = self.entries.get_mut(at) else { return 0 };
-        if entry.laid.as_ref().is_none_or(|laid| laid.width != page.room) {
-            let laid = cell::lay(entry, page);
-            entry.laid = Some(laid);
+        let usable = entry.laid.as_ref().is_some_and(|laid| laid.width == page.room);
+        if !usable || (entry.grown && page.fresh) {
+            entry.laid = Some(cell::lay(entry, page));
+            entry.grown = false;
         }
         let height = entry.laid.as_ref().map_or(0, |laid| laid.height);
         if height == 0 { 0 } else { height + gap }

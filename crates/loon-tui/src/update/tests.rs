@@ -65,7 +65,7 @@ impl Screen {
 
     fn take(&mut self, event: Event) -> Vec<Action> {
         let actions = update(&mut self.model, event, self.now);
-        self.model.prepare();
+        self.model.prepare(true);
         actions
     }
 

@@ -226,7 +226,7 @@ impl Screen {
 
     /// Draws and gives what the terminal shows, row by row, the cursor as `▏`.
     fn shown(&mut self) -> String {
-        self.model.prepare();
+        self.model.prepare(true);
         let (columns, rows) = self.model.size;
         if std::mem::take(&mut self.model.repaint) {
             self.painter.forget();
