@@ -133,7 +133,7 @@ impl Subagents {
             id: id.clone(),
             authority: self.authority_of(plan.worktree.as_ref()),
             desk: Arc::clone(&self.desk),
-            tree: self.tree.clone(),
+            budget: self.budget.clone(),
             profile: plan.profile.clone(),
         };
         let lineage = Lineage::Child(parentage);
@@ -176,6 +176,7 @@ impl Subagents {
             events,
             news: self.news.clone(),
             clock,
+            tree: self.budget.tree.clone(),
             worktree: plan.worktree,
         };
         child.spawn();
