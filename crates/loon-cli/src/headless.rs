@@ -75,6 +75,7 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         turns_owed: 0,
         turn_running: false,
         input_ended: false,
+        asked_to_raise: false,
     };
     if let Some(text) = task.prompt {
         driver.turns_owed += 1;
@@ -187,6 +188,8 @@ struct Driver {
     turns_owed: u32,
     turn_running: bool,
     input_ended: bool,
+    /// A bound of the budget is reached, and something waits until it is raised.
+    asked_to_raise: bool,
 }
 
 impl Driver {
@@ -203,11 +206,20 @@ impl Driver {
                 self.turn_running = false;
                 None
             }
+            AgentEvent::BudgetReached(_) => {
+                self.asked_to_raise = true;
+                None
+            }
+            AgentEvent::BudgetChanged(_) | AgentEvent::BudgetKept(_) => {
+                self.asked_to_raise = false;
+                None
+            }
             _ => None,
         };
         self.waiting = self.output.write(event);
         if finished.is_none() {
             self.close_if_idle().await;
+            self.refuse_if_nobody_can_raise().await;
         }
         finished
     }
@@ -239,6 +251,14 @@ impl Driver {
         }
     }
 
+    /// Once the input has ended, nobody is left who could raise a bound.
+    async fn refuse_if_nobody_can_raise(&mut self) {
+        if self.input_ended && self.asked_to_raise {
+            self.asked_to_raise = false;
+            self.send(Command::RefuseBudget).await;
+        }
+    }
+
     async fn forward(&mut self, command: Command) {
         let begins_turn = match &command {
             Command::Prompt { text } => !text.trim().is_empty(),
@@ -252,6 +272,7 @@ impl Driver {
     async fn end_of_input(&mut self) {
         self.input_ended = true;
         self.close_if_idle().await;
+        self.refuse_if_nobody_can_raise().await;
     }
 
     async fn obey(&mut self, asked: Asked) {
