@@ -223,7 +223,8 @@ impl Session {
             words.push(format!("{} tokens", count_words(self.usage.total())));
         }
         if self.bounds.max_requests.is_none() {
-            words.push(format!("{} requests", self.requests));
+            let plural = if self.requests == 1 { "" } else { "s" };
+            words.push(format!("{} request{plural}", self.requests));
         }
         words.join(", ")
     }

@@ -104,10 +104,11 @@ impl Gate {
         effect: &ToolEffect<'_>,
         call: &mut ToolCallItem,
     ) -> Result<Checked, KernelError> {
-        let admitted = match effect.by_user {
+        let admitted = if effect.by_user {
             // What the user does by hand is not a matter of the budget.
-            true => self.may_begin(&effect.cancel),
-            false => self.admit(&effect.cancel, false).await,
+            self.may_begin(&effect.cancel)
+        } else {
+            self.admit(&effect.cancel, false).await
         };
         if let Err(refusal) = admitted {
             return Ok(Err(refusal.into()));

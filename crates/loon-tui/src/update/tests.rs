@@ -567,6 +567,6 @@ fn what_a_child_used_counts_with_the_session() {
     screen.press(KeyCode::Enter);
     assert_eq!(
         screen.model.hint.as_deref(),
-        Some("spent an unknown sum, 42 of 1.0k tokens, 1 requests: /budget AMOUNT sets the bound")
+        Some("spent an unknown sum, 42 of 1.0k tokens, 1 request: /budget AMOUNT sets the bound")
     );
 }

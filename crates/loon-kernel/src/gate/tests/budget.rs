@@ -1,6 +1,5 @@
 //! Metering and budgets: what is counted, what waits at a bound, and who counts together.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loon_api::event::{EffectStatus, ResourcesUpdated, SubagentFinished};
@@ -21,7 +20,6 @@ struct Desk {
     answer: watch::Receiver<Option<QuotaAnswer>>,
     asked: Mutex<Vec<ReachedBound>>,
     waits: Notify,
-    waiting: AtomicUsize,
 }
 
 impl QuotaDesk for Desk {
@@ -29,7 +27,6 @@ impl QuotaDesk for Desk {
         self.asked.lock().unwrap().push(*reached);
         let mut answer = self.answer.clone();
         Box::pin(async move {
-            self.waiting.fetch_add(1, Ordering::SeqCst);
             self.waits.notify_one();
             answer.wait_for(Option::is_some).await.unwrap().unwrap()
         })
@@ -38,8 +35,7 @@ impl QuotaDesk for Desk {
 
 fn desk() -> (Arc<Desk>, watch::Sender<Option<QuotaAnswer>>) {
     let (sender, answer) = watch::channel(None);
-    let (asked, waits, waiting) = (Mutex::default(), Notify::new(), AtomicUsize::new(0));
-    (Arc::new(Desk { answer, asked, waits, waiting }), sender)
+    (Arc::new(Desk { answer, asked: Mutex::default(), waits: Notify::new() }), sender)
 }
 
 fn of_tokens(max_tokens: u64) -> Budget {
