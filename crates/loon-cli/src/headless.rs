@@ -71,10 +71,9 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         waiting: None,
         haste: Haste::None,
         commands: Some(commands),
-        ends_with_turn: !task.commands_from_stdin,
         turns_owed: 0,
         turn_running: false,
-        input_ended: false,
+        input_ended: !task.commands_from_stdin,
         asked_to_raise: false,
     };
     if let Some(text) = task.prompt {
@@ -184,9 +183,9 @@ struct Driver {
     waiting: Option<Arc<Envelope>>,
     haste: Haste,
     commands: Option<mpsc::Sender<Command>>,
-    ends_with_turn: bool,
     turns_owed: u32,
     turn_running: bool,
+    /// No further command will come.
     input_ended: bool,
     /// A bound of the budget is reached, and something waits until it is raised.
     asked_to_raise: bool,
@@ -245,7 +244,7 @@ impl Driver {
 
     async fn close_if_idle(&mut self) {
         let idle = !self.turn_running && self.turns_owed == 0;
-        if idle && (self.ends_with_turn || self.input_ended) {
+        if idle && self.input_ended {
             self.send(Command::Close).await;
             self.commands = None;
         }

@@ -177,7 +177,7 @@ impl SessionBudget {
     /// Completes when the question opens or closes.
     pub(crate) async fn question_changed(&mut self) {
         if self.questions.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) enum Lineage {
     /// A front end opened it.
     Root,
     /// Another session handed it a task.
-    Child(Parentage),
+    Child(Box<Parentage>),
 }
 
 /// What a child has from its parent.

@@ -136,7 +136,7 @@ impl Subagents {
             budget: self.budget.clone(),
             profile: plan.profile.clone(),
         };
-        let lineage = Lineage::Child(parentage);
+        let lineage = Lineage::Child(Box::new(parentage));
         let past = Conversation::default();
         let session = match Session::new(deps, lineage, execution.clone(), past, receiver) {
             Ok(session) => session,
