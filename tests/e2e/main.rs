@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod bash;
+mod budget;
 mod cancel;
 mod commands;
 mod config;

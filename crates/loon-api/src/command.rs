@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Bounds;
 use crate::id::{ApprovalId, ItemId};
 use crate::permission::{Mode, PermissionRule};
 
@@ -57,6 +58,11 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Set these bounds for the session and its children. Each must be above what is used. Answered
+    /// by `budget.changed`, or by a notice that says why not.
+    RaiseBudget(Bounds),
+    /// Raise nothing: refuse whoever waits at a bound, which ends the turn as stopped.
+    RefuseBudget,
     /// Change the permission mode.
     SetMode {
         /// The new mode.

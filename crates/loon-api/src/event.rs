@@ -17,6 +17,7 @@ pub use envelope::Envelope;
 pub use parts::{Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState};
 
 use self::define::Field;
+use crate::budget::{Bounds, ReachedBound};
 use crate::error::ErrorInfo;
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
@@ -176,6 +177,29 @@ events! {
         #[serde(default)]
         rule: Option<PermissionRule>,
     }
+    /// Record: a bound of the budget is reached, and an effect of the session or of a child waits
+    /// until it is raised or somebody refuses. One question for the whole tree: it ends with
+    /// `budget.changed` or `budget.kept`.
+    BudgetReached = "budget.reached" {
+        /// Which, and what was used.
+        reached: ReachedBound,
+    }
+    /// Record: the bounds from now on. Who waited at a former bound goes on if the new ones let it.
+    BudgetChanged = "budget.changed" {
+        /// All bounds in force.
+        #[serde(default)]
+        bounds: Bounds,
+        /// Those that were set for this session. They hold beside the settings, whichever is higher,
+        /// also after a resume.
+        #[serde(default)]
+        raised: Bounds,
+    }
+    /// Record: the bound that was reached stays. Denied: who waited for it was refused. Withdrawn:
+    /// nobody waits any more.
+    BudgetKept = "budget.kept" {
+        /// How it came.
+        decision: Decision,
+    }
     /// Record: words of the user that wait for the next step or the next turn.
     PromptQueued = "prompt.queued" {
         /// The words, under the id they will have in the transcript when they are a steering
@@ -255,6 +279,12 @@ events! {
         usage: Usage,
         /// Money it cost.
         cost: Cost,
+        /// Wall time of its effects in milliseconds.
+        #[serde(default)]
+        ms: Option<u64>,
+        /// Effects it had, without those that were denied.
+        #[serde(default)]
+        effects: Option<u64>,
         /// The Git worktree it leaves behind.
         #[serde(default)]
         worktree: Option<WorktreeState>,
@@ -300,6 +330,27 @@ events! {
         ms: u64,
         /// `tokens` counts characters; the provider has not reported.
         estimated: bool,
+    }
+    /// Passing: what the session and its children used so far; after the end of each effect, and when
+    /// the bounds change.
+    ResourcesUpdated = "resources.updated" {
+        /// Input and output tokens.
+        tokens: u64,
+        /// The same in detail.
+        usage: Usage,
+        /// Money.
+        cost: Cost,
+        /// Wall time of all effects in milliseconds.
+        ms: u64,
+        /// Effects that ended other than by a denial.
+        count: u64,
+        /// Requests sent to models, repeated ones included.
+        requests: u64,
+        /// A bound is reached.
+        exceeded: bool,
+        /// The bounds in force.
+        #[serde(default)]
+        bounds: Bounds,
     }
     /// Passing: how full the context window is.
     ContextEstimated = "context.estimated" {

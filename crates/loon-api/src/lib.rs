@@ -4,6 +4,7 @@
 //! What is serialized here is a public contract. The JSON Schema of the event stream is generated
 //! from these types (`cargo xtask schema`) and old streams stay readable (`golden` test).
 
+pub mod budget;
 pub mod command;
 pub mod error;
 pub mod event;
@@ -20,6 +21,7 @@ pub mod subagent;
 pub mod time;
 pub mod tool;
 
+pub use budget::{Bounds, ReachedBound};
 pub use command::Command;
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};

@@ -15,6 +15,11 @@ impl Money {
     /// No money at all.
     pub const ZERO: Self = Self(Decimal::ZERO);
 
+    /// The hundredth part of a dollar.
+    pub fn cent() -> Self {
+        Self(Decimal::new(1, 2))
+    }
+
     /// Wraps a decimal amount of US dollars.
     pub fn usd(amount: Decimal) -> Self {
         Self(amount)
@@ -29,6 +34,15 @@ impl Money {
 impl AddAssign for Money {
     fn add_assign(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+/// Reads a decimal number such as `2.50`.
+impl std::str::FromStr for Money {
+    type Err = rust_decimal::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
     }
 }
 

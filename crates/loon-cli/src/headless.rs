@@ -71,10 +71,10 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         waiting: None,
         haste: Haste::None,
         commands: Some(commands),
-        ends_with_turn: !task.commands_from_stdin,
         turns_owed: 0,
         turn_running: false,
-        input_ended: false,
+        input_ended: !task.commands_from_stdin,
+        asked_to_raise: false,
     };
     if let Some(text) = task.prompt {
         driver.turns_owed += 1;
@@ -183,10 +183,12 @@ struct Driver {
     waiting: Option<Arc<Envelope>>,
     haste: Haste,
     commands: Option<mpsc::Sender<Command>>,
-    ends_with_turn: bool,
     turns_owed: u32,
     turn_running: bool,
+    /// No further command will come.
     input_ended: bool,
+    /// A bound of the budget is reached, and something waits until it is raised.
+    asked_to_raise: bool,
 }
 
 impl Driver {
@@ -203,11 +205,20 @@ impl Driver {
                 self.turn_running = false;
                 None
             }
+            AgentEvent::BudgetReached(_) => {
+                self.asked_to_raise = true;
+                None
+            }
+            AgentEvent::BudgetChanged(_) | AgentEvent::BudgetKept(_) => {
+                self.asked_to_raise = false;
+                None
+            }
             _ => None,
         };
         self.waiting = self.output.write(event);
         if finished.is_none() {
             self.close_if_idle().await;
+            self.refuse_if_nobody_can_raise().await;
         }
         finished
     }
@@ -233,9 +244,17 @@ impl Driver {
 
     async fn close_if_idle(&mut self) {
         let idle = !self.turn_running && self.turns_owed == 0;
-        if idle && (self.ends_with_turn || self.input_ended) {
+        if idle && self.input_ended {
             self.send(Command::Close).await;
             self.commands = None;
+        }
+    }
+
+    /// Once the input has ended, nobody is left who could raise a bound.
+    async fn refuse_if_nobody_can_raise(&mut self) {
+        if self.input_ended && self.asked_to_raise {
+            self.asked_to_raise = false;
+            self.send(Command::RefuseBudget).await;
         }
     }
 
@@ -252,6 +271,7 @@ impl Driver {
     async fn end_of_input(&mut self) {
         self.input_ended = true;
         self.close_if_idle().await;
+        self.refuse_if_nobody_can_raise().await;
     }
 
     async fn obey(&mut self, asked: Asked) {

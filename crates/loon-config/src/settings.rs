@@ -152,7 +152,8 @@ pub struct ModelSettings {
     /// How hard it should think.
     #[schemars(title = "Reasoning effort", extend("x-live" = true))]
     pub effort: Option<Effort>,
-    /// What its tokens cost. Without it the cost of its requests counts as unknown.
+    /// What its tokens cost, in place of what Loom's price list says of the host. Where neither says
+    /// anything, the cost of its requests counts as unknown.
     #[schemars(title = "Price", extend("x-live" = true))]
     pub price: Option<Price>,
 }
@@ -177,6 +178,10 @@ pub struct Price {
     #[serde(deserialize_with = "scalar::money")]
     #[schemars(title = "Output", schema_with = "scalar::money_schema")]
     pub output: Money,
+    /// For output tokens spent on reasoning. Without it they cost as much as others.
+    #[serde(default, deserialize_with = "scalar::some_money")]
+    #[schemars(title = "Reasoning", schema_with = "scalar::money_schema")]
+    pub reasoning: Option<Money>,
 }
 
 /// How a session starts and how long it may work on one prompt.

@@ -6,6 +6,7 @@
 
 pub mod approval;
 pub mod authority;
+mod budget;
 mod catalog;
 pub mod conversation;
 pub mod deps;

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
+use crate::budget::{SessionBudget, SharedBudget};
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
@@ -84,6 +85,7 @@ pub(crate) struct Session {
     /// The mode is that of the settings, and nobody chose another.
     follows_mode: bool,
     pub(crate) desk: Arc<ApprovalDesk>,
+    pub(crate) budget: SessionBudget,
     model: Option<String>,
     steering: VecDeque<String>,
     prompts: VecDeque<String>,
@@ -123,19 +125,20 @@ impl Session {
         let mut tools = (deps.tools)(&session)?;
         let shelf = SkillShelf::new(&options.cwd, &options.definitions);
         tools.push(native_tool(LoadSkill::new(shelf.clone())));
-        let (authority, desk, tree, children) = match &lineage {
+        let (authority, desk, budget, children) = match &lineage {
             Lineage::Root => {
                 let policy = Arc::clone(&deps.policy);
                 let authority = Arc::new(PermissionAuthority::new(policy, mode));
                 let desk = Arc::new(ApprovalDesk::new(options.unattended));
                 let known = conversation.children();
-                let children = Children::new(&deps, &execution, &authority, &desk, known);
+                let budget = SharedBudget::of_root(options.budget, &execution, options.unattended);
+                let children = Children::new(&deps, &execution, &authority, &desk, &budget, known);
                 tools.extend(children.tools());
-                (authority, desk, children.tree(), Some(children))
+                (authority, desk, budget, Some(children))
             }
             Lineage::Child(parent) => {
                 let (authority, desk) = (Arc::clone(&parent.authority), Arc::clone(&parent.desk));
-                (authority, desk, parent.tree.clone(), None)
+                (authority, desk, parent.budget.clone(), None)
             }
         };
         let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
@@ -151,11 +154,10 @@ impl Session {
                 authorities: vec![Arc::clone(&authority) as Arc<dyn Authority>],
                 approver: Arc::clone(&desk) as Arc<dyn Approver>,
                 pricing: Arc::clone(&deps.pricing),
-                budget: options.budget,
                 retry: RetryPolicy::default(),
                 tool_timeout: Some(options.limits.tool_timeout),
                 approval_prefix: lineage.approval_prefix(),
-                tree,
+                tree: budget.tree.clone(),
             },
         ));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
@@ -177,6 +179,7 @@ impl Session {
             mode_before_plan: Mode::Default,
             follows_mode,
             desk,
+            budget: SessionBudget::new(budget),
             model,
             steering: VecDeque::new(),
             prompts,
@@ -205,6 +208,7 @@ impl Session {
         self.close_open_turn().await?;
         self.settle_children().await?;
         self.tell_opened().await;
+        self.begin_budget().await?;
         loop {
             if self.leave.is_some() {
                 self.close_children().await?;
@@ -236,6 +240,7 @@ impl Session {
                     Some(command) => self.handle(command).await?,
                     None => self.leave = Some(Leave::Close),
                 },
+                () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
             }
         }
@@ -246,10 +251,8 @@ impl Session {
         self.deps.renew(update);
         self.authority.replace_policy(Arc::clone(&update.policy));
         self.exposure.choose(update.tools);
-        self.gate.set_terms(Terms {
-            budget: update.budget,
-            tool_timeout: Some(update.limits.tool_timeout),
-        });
+        self.gate.set_terms(Terms { tool_timeout: Some(update.limits.tool_timeout) });
+        self.renew_budget(update.budget).await?;
         if self.model.is_none() {
             self.model.clone_from(&self.deps.options.model.value);
         }
@@ -300,6 +303,7 @@ impl Session {
                         }
                     }
                 },
+                () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
                 done = &mut work => return Ok(done),
             }

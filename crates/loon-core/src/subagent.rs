@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::event::{SubagentFinished, SubagentStarted};
 use loon_api::{AgentEvent, ExecutionId};
-use loon_kernel::{Execution, Tool, Tree, native_tool};
+use loon_kernel::{Execution, Tool, native_tool};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -31,6 +31,7 @@ pub(crate) use self::owner::{Children, next_news};
 pub use self::worktree::Worktrees;
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
+use crate::budget::SharedBudget;
 use crate::conversation::KnownChild;
 use crate::deps::Dependencies;
 
@@ -57,8 +58,8 @@ pub(crate) struct Subagents {
     authority: Arc<PermissionAuthority>,
     desk: Arc<ApprovalDesk>,
     news: mpsc::Sender<News>,
-    /// Who shares the parent's budget.
-    tree: Tree,
+    /// The parent's budget, which they share.
+    budget: SharedBudget,
     /// Stops all children. Fires with the parent's execution, and when this value is dropped.
     cancel: CancellationToken,
     _stop: DropGuard,
@@ -82,6 +83,7 @@ impl Subagents {
         parent: &Execution,
         authority: &Arc<PermissionAuthority>,
         desk: &Arc<ApprovalDesk>,
+        budget: &SharedBudget,
         known: &[KnownChild],
     ) -> (Arc<Self>, mpsc::Receiver<News>) {
         let (news, receiver) = mpsc::channel(NEWS_CAPACITY);
@@ -96,7 +98,7 @@ impl Subagents {
             authority: Arc::clone(authority),
             desk: Arc::clone(desk),
             news,
-            tree: Tree::default(),
+            budget: budget.clone(),
             _stop: cancel.clone().drop_guard(),
             cancel,
             table: Mutex::new(Table { given, agents: Vec::new(), past }),

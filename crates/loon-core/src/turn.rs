@@ -91,6 +91,9 @@ impl Session {
             last_step_denied: false,
             repeats: RepeatGuard::new(self.deps.options.unattended),
         });
+        if !self.lineage.is_child() {
+            self.budget.shared.desk.forget_refusal();
+        }
         let opened = self.open_model();
         if let Some(children) = &self.children {
             children.use_model(self.model_name());
@@ -134,6 +137,9 @@ impl Session {
         loop {
             self.apply_steering().await?;
             self.deliver_reports().await?;
+            if let Some(end) = self.stopped_by_budget() {
+                return Ok(end);
+            }
             let turn = self.running()?;
             let between_steps = turn.steps > 0;
             if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && between_steps) {

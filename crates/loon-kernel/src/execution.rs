@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
-    ApprovalResolved, DeadlineSet, Decision, EffectFinished, EffectKind, EffectStatus,
-    ExecutionCancelled, ExecutionResumed, ExecutionStarted,
+    ApprovalResolved, DeadlineSet, Decision, EffectFinished, EffectStatus, ExecutionCancelled,
+    ExecutionResumed, ExecutionStarted,
 };
 use loon_api::{
-    AgentEvent, At, Clock, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
-    ExecutionKind, TurnNumber, VERSION,
+    AgentEvent, At, Clock, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind,
+    TurnNumber, VERSION,
 };
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -286,7 +286,7 @@ fn end(
 }
 
 /// The ends of effects that a former process began. They ran at least until its last record.
-fn unknown(state: &ExecutionState) -> Vec<(Option<TurnNumber>, AgentEvent)> {
+pub(crate) fn unknown(state: &ExecutionState) -> Vec<(Option<TurnNumber>, AgentEvent)> {
     state.last_at.map(|last| settled(state, EffectStatus::Unknown, last)).unwrap_or_default()
 }
 
@@ -319,11 +319,7 @@ fn settle(
         error: Some(error),
         ms,
         usage: effect.usage,
-        // What a request that was cut off has used is not known, so neither is its price.
-        cost: Cost {
-            unpriced: u32::from(effect.kind == Some(EffectKind::Model)),
-            ..Cost::default()
-        },
+        cost: effect.cost_if_cut_off(),
         output: None,
     }
 }

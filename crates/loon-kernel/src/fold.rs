@@ -1,15 +1,19 @@
 //! The state of an execution as a pure fold of its records.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use loon_api::event::{
-    EffectFinished, EffectKind, EffectStatus, ExecutionStarted, SubagentFinished,
+    BudgetChanged, EffectFinished, EffectKind, EffectStatus, ExecutionStarted, SubagentFinished,
 };
 use loon_api::{
-    AgentEvent, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
-    ExecutionKind, Seq, TurnNumber, Usage,
+    AgentEvent, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
+    ExecutionId, ExecutionKind, Seq, TurnNumber, Usage,
 };
+
+use crate::clock::millis;
+use crate::tree::Budget;
 
 /// What all effects used together, those of ended children included. Everything is counted when an
 /// effect ends, except requests, which count when they are sent.
@@ -27,8 +31,20 @@ pub struct Resources {
     pub count: u64,
     /// Requests sent to models, repeated ones included.
     pub requests: u64,
-    /// An effect was denied because a budget was spent.
+    /// A bound of the budget is reached.
     pub exceeded: bool,
+}
+
+impl AddAssign<&Self> for Resources {
+    fn add_assign(&mut self, other: &Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.ms = self.ms.saturating_add(other.ms);
+        self.count = self.count.saturating_add(other.count);
+        self.requests = self.requests.saturating_add(other.requests);
+        self.exceeded |= other.exceeded;
+    }
 }
 
 /// One effect as far as the journal knows it.
@@ -56,6 +72,12 @@ impl EffectRecord {
     /// It began and has not ended.
     pub fn is_running(&self) -> bool {
         self.started.is_some() && self.finished.is_none()
+    }
+
+    /// What it cost if it ended now without a word: what a request that was cut off has used is not
+    /// known, so neither is its price.
+    pub(crate) fn cost_if_cut_off(&self) -> Cost {
+        Cost { unpriced: u32::from(self.kind == Some(EffectKind::Model)), ..Cost::default() }
     }
 }
 
@@ -86,6 +108,14 @@ pub struct ExecutionState {
     pub cancelled: Option<Option<String>>,
     /// Requests for a decision that are not answered.
     pub asking: BTreeSet<ApprovalId>,
+    /// The bounds of the budget, as last recorded.
+    pub bounds: Bounds,
+    /// Those of them that were set for this execution, beside the settings.
+    pub raised: Bounds,
+    /// Children whose use is in `resources`.
+    pub counted_children: BTreeSet<ExecutionId>,
+    /// A person is asked whether to raise a bound that is reached.
+    asks_to_raise: bool,
     running: u32,
     worked: Duration,
     working_since: Option<At>,
@@ -104,7 +134,19 @@ impl ExecutionState {
                 self.deadline = Some(self.worked(envelope.at).saturating_add(more));
             }
             AgentEvent::ExecutionCancelled(event) => self.cancelled = Some(event.reason.clone()),
-            AgentEvent::TurnStarted(_) => self.turn = envelope.turn,
+            AgentEvent::TurnStarted(_) => {
+                self.turn = envelope.turn;
+                self.asks_to_raise = false;
+            }
+            AgentEvent::BudgetReached(_) => {
+                self.resources.exceeded = true;
+                self.asks_to_raise = true;
+            }
+            AgentEvent::BudgetChanged(event) => self.change_bounds(event),
+            // With its process, the question is gone as well.
+            AgentEvent::BudgetKept(_) | AgentEvent::ExecutionResumed(_) => {
+                self.asks_to_raise = false;
+            }
             AgentEvent::TurnFinished(_) => self.turn = None,
             AgentEvent::EffectStarted(event) => {
                 let effect = self.effects.entry(event.key.clone()).or_default();
@@ -131,8 +173,7 @@ impl ExecutionState {
                 self.asking.remove(&event.approval);
             }
             AgentEvent::SubagentFinished(event) => self.take_child(event),
-            AgentEvent::ExecutionResumed(_)
-            | AgentEvent::ItemStarted(_)
+            AgentEvent::ItemStarted(_)
             | AgentEvent::ItemDelta(_)
             | AgentEvent::ItemDropped(_)
             | AgentEvent::ItemCompleted(_)
@@ -149,6 +190,7 @@ impl ExecutionState {
             | AgentEvent::SessionsListed(_)
             | AgentEvent::ModelsListed(_)
             | AgentEvent::MeterUpdated(_)
+            | AgentEvent::ResourcesUpdated(_)
             | AgentEvent::ContextEstimated(_)
             | AgentEvent::Notice(_)
             | AgentEvent::StreamFinished(_)
@@ -187,6 +229,21 @@ impl ExecutionState {
         total.count += u64::from(event.status != EffectStatus::Denied);
         total.exceeded |=
             event.error.as_ref().is_some_and(|error| error.code == ErrorCode::QuotaExceeded);
+        self.look_at_bounds();
+    }
+
+    fn change_bounds(&mut self, event: &BudgetChanged) {
+        self.bounds = event.bounds;
+        self.raised = event.raised;
+        self.asks_to_raise = false;
+        self.resources.exceeded = false;
+        self.look_at_bounds();
+    }
+
+    /// The effect that reaches a bound is the one that says so.
+    fn look_at_bounds(&mut self) {
+        let reached = Budget::from(self.bounds).reached(&self.resources, true);
+        self.resources.exceeded |= reached.is_some();
     }
 
     /// What a child used counts with what its parent did itself, once the child has ended.
@@ -195,12 +252,19 @@ impl ExecutionState {
         total.tokens = total.tokens.saturating_add(event.usage.total());
         total.usage += event.usage;
         total.cost += event.cost;
+        total.ms = total.ms.saturating_add(event.ms.unwrap_or(0));
+        total.count = total.count.saturating_add(event.effects.unwrap_or(0));
         total.requests = total.requests.saturating_add(event.steps.into());
+        self.counted_children.insert(event.child);
+        self.look_at_bounds();
     }
 
-    /// The deadline runs while effects run, and through a turn as long as no person is asked.
+    /// The deadline runs while effects run, and through a turn as long as no person is asked. While
+    /// a person is asked to raise a bound it stands still: a call that hands work to a child runs
+    /// then, but waits as well.
     fn run_deadline_clock(&mut self, at: At) {
-        let works = self.running > 0 || (self.turn.is_some() && self.asking.is_empty());
+        let works = !self.asks_to_raise
+            && (self.running > 0 || (self.turn.is_some() && self.asking.is_empty()));
         match (self.working_since, works) {
             (None, true) => self.working_since = Some(at),
             (Some(since), false) => {
@@ -209,6 +273,25 @@ impl ExecutionState {
             }
             (None, false) | (Some(_), true) => {}
         }
+    }
+
+    /// What was used in all if the effects under way never tell of their end: what is known of them
+    /// counts, and the price of a request is not known.
+    pub fn settled_resources(&self) -> Resources {
+        let mut used = self.resources.clone();
+        let until = self.last_at;
+        for effect in self.effects.values().filter(|effect| effect.is_running()) {
+            let ran = effect.started.zip(until).map(|((_, at), until)| millis(until.since(at)));
+            used += &Resources {
+                tokens: effect.usage.total(),
+                usage: effect.usage,
+                cost: effect.cost_if_cut_off(),
+                ms: ran.unwrap_or(0),
+                count: 1,
+                ..Resources::default()
+            };
+        }
+        used
     }
 
     /// How long the execution has been at work until `now`: the time in turns and effects, without

@@ -12,7 +12,7 @@ use std::time::Duration;
 use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
     Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ModelRequest, Money,
-    PermissionRule, StopReason, Subject, ToolSpec, TurnNumber, Usage,
+    PermissionRule, ReachedBound, StopReason, Subject, ToolSpec, TurnNumber, Usage,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -37,8 +37,6 @@ pub struct GateOptions {
     pub approver: Arc<dyn Approver>,
     /// What tokens cost.
     pub pricing: Arc<dyn Pricing>,
-    /// What may be spent.
-    pub budget: Budget,
     /// How failed requests are repeated.
     pub retry: RetryPolicy,
     /// How long a call may take whose tool names no time; absent is without bound.
@@ -46,7 +44,7 @@ pub struct GateOptions {
     /// What the ids of its requests for a decision begin with. Gates that share an approver each need
     /// another one.
     pub approval_prefix: String,
-    /// The executions that share the budget with this one.
+    /// The executions that share the budget with this one, and that budget.
     pub tree: Tree,
 }
 
@@ -112,17 +110,6 @@ pub struct ApprovalAnswer {
 pub trait Pricing: Send + Sync {
     /// The price of `usage` at `model` (`provider/model`), if known.
     fn price(&self, model: &str, usage: &Usage) -> Option<Money>;
-}
-
-/// What a tree of executions may spend. An effect that reaches a bound still completes; the next one is denied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Budget {
-    /// US dollars.
-    pub max_usd: Option<Money>,
-    /// Input and output tokens.
-    pub max_tokens: Option<u64>,
-    /// Requests to models, repeated ones included. Bounds only those.
-    pub max_requests: Option<u64>,
 }
 
 /// How failed requests are repeated.
@@ -224,8 +211,6 @@ pub struct Gate {
 /// What may change under a running gate. An effect goes by what held when it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// What may be spent.
-    pub budget: Budget,
     /// How long a call may take whose tool names no time; absent is without bound.
     pub tool_timeout: Option<Duration>,
 }
@@ -243,10 +228,7 @@ impl Gate {
             approver: options.approver,
             pricing: options.pricing,
             retry: options.retry,
-            terms: RwLock::new(Terms {
-                budget: options.budget,
-                tool_timeout: options.tool_timeout,
-            }),
+            terms: RwLock::new(Terms { tool_timeout: options.tool_timeout }),
             approval_prefix: options.approval_prefix,
             tree: options.tree,
         }
@@ -275,6 +257,12 @@ impl Stop {
         let message = "stopped by a person, a signal or a cancel";
         let error = ErrorInfo::new(ErrorCode::Cancelled, message);
         Self { status: EffectStatus::Aborted, error }
+    }
+
+    fn budget_spent(reached: &ReachedBound) -> Self {
+        let hint = "raise the bound under `[budget]` in the settings";
+        let error = ErrorInfo::new(ErrorCode::QuotaExceeded, reached.to_string()).hint(hint);
+        Self { status: EffectStatus::Denied, error }
     }
 
     fn timed_out(what: String) -> Self {

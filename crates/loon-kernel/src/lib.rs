@@ -19,8 +19,8 @@ pub use error::KernelError;
 pub use execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
-    ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
-    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, Terms, ToolEffect, Verdict,
+    ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,
+    ModelEffect, ModelOutcome, Pricing, RetryPolicy, Terms, ToolEffect, Verdict,
 };
 pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
@@ -29,4 +29,4 @@ pub use store::{
     Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
     StoreError, Verified,
 };
-pub use tree::Tree;
+pub use tree::{Budget, QuotaAnswer, QuotaDesk, Tree};

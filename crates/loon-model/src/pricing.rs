@@ -1,86 +1,158 @@
-//! What tokens cost. A model without a price is unknown, never free.
+//! What tokens cost: what the settings say of a model, else what the embedded price list says of the
+//! host that serves it. A model without a price is unknown, never free.
+
+mod list;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use loon_api::{Money, Usage};
 use loon_kernel::Pricing;
 use rust_decimal::Decimal;
+use serde::Deserialize;
+use url::Url;
+
+use self::list::Host;
 
 /// US dollars for a million tokens of one model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TokenPrice {
     /// Input tokens.
     pub input: Money,
-    /// Input tokens read from the provider's cache.
-    pub cached: Money,
+    /// Input tokens read from the provider's cache; absent if they cost as much as others.
+    pub cached: Option<Money>,
     /// Input tokens written to the provider's cache; absent if nobody told.
     pub cache_write: Option<Money>,
     /// Output tokens.
     pub output: Money,
+    /// Output tokens spent on reasoning; absent if they cost as much as others.
+    pub reasoning: Option<Money>,
+}
+
+impl TokenPrice {
+    /// The price of `usage`; nothing if a count is missing that it takes.
+    fn of(&self, usage: &Usage) -> Option<Money> {
+        let (input, output) = (usage.input_tokens?, usage.output_tokens?);
+        let cached = usage.cached_tokens.unwrap_or(0).min(input);
+        let written = usage.cache_write_tokens.unwrap_or(0).min(input - cached);
+        let write_price = if written > 0 { self.cache_write? } else { Money::ZERO };
+        let reasoned = match self.reasoning {
+            Some(_) => usage.reasoning_tokens?.min(output),
+            None => 0,
+        };
+        let parts = [
+            (input - cached - written, self.input),
+            (cached, self.cached.unwrap_or(self.input)),
+            (written, write_price),
+            (output - reasoned, self.output),
+            (reasoned, self.reasoning.unwrap_or(self.output)),
+        ];
+        let mut sum = Decimal::ZERO;
+        for (tokens, price) in parts {
+            let part = Decimal::from(tokens).checked_mul(price.amount())?;
+            sum = sum.checked_add(part.checked_div(Decimal::from(1_000_000))?)?;
+        }
+        Some(Money::usd(sum.normalize()))
+    }
+}
+
+/// As in `$2.50 in, $15 out`.
+impl fmt::Display for TokenPrice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${} in", self.input)?;
+        if let Some(cached) = self.cached {
+            write!(f, ", ${cached} cached")?;
+        }
+        if let Some(written) = self.cache_write {
+            write!(f, ", ${written} cache writes")?;
+        }
+        write!(f, ", ${} out", self.output)?;
+        if let Some(reasoning) = self.reasoning {
+            write!(f, ", ${reasoning} reasoning")?;
+        }
+        Ok(())
+    }
+}
+
+/// A price and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownPrice {
+    /// The price of a request of ordinary length.
+    pub price: TokenPrice,
+    /// Who says so.
+    pub source: PriceSource,
+}
+
+/// Who says what a model costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriceSource {
+    /// The settings.
+    Settings,
+    /// The embedded price list.
+    List {
+        /// The host that serves the model.
+        host: &'static str,
+        /// The day the host's prices were read.
+        read: &'static str,
+    },
+}
+
+impl fmt::Display for PriceSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings => f.write_str("settings"),
+            Self::List { host, read } => write!(f, "{host}, read {read}"),
+        }
+    }
 }
 
 /// Prices by `provider/model`.
 #[derive(Clone, Debug, Default)]
 pub struct PriceTable {
-    prices: HashMap<String, TokenPrice>,
+    settings: HashMap<String, TokenPrice>,
+    /// The hosts of providers that the price list knows, by the provider's name.
+    hosts: HashMap<String, &'static Host>,
 }
 
 impl PriceTable {
-    /// Sets the price of one model.
+    /// Sets the price of one model, whatever the price list says.
     pub fn insert(&mut self, model: String, price: TokenPrice) {
-        self.prices.insert(model, price);
+        self.settings.insert(model, price);
+    }
+
+    /// Notes where a provider is reached. The price list goes by the host alone: the name is the
+    /// user's, and a server of one's own has no price there.
+    pub fn serve(&mut self, provider: &str, base_url: &str) {
+        let url = Url::parse(base_url).ok();
+        let host = url.as_ref().and_then(Url::host_str).and_then(list::host);
+        if let Some(host) = host {
+            self.hosts.insert(provider.to_owned(), host);
+        }
+    }
+
+    /// The price of a model, and who says so.
+    pub fn find(&self, model: &str) -> Option<KnownPrice> {
+        if let Some(&price) = self.settings.get(model) {
+            return Some(KnownPrice { price, source: PriceSource::Settings });
+        }
+        let (provider, name) = model.split_once('/')?;
+        let host = self.hosts.get(provider)?;
+        let price = host.models.get(name)?.price;
+        let source = PriceSource::List { host: &host.name, read: &host.read };
+        Some(KnownPrice { price, source })
     }
 }
 
 impl Pricing for PriceTable {
     fn price(&self, model: &str, usage: &Usage) -> Option<Money> {
-        let price = self.prices.get(model)?;
-        let (input, output) = (usage.input_tokens?, usage.output_tokens?);
-        let cached = usage.cached_tokens.unwrap_or(0).min(input);
-        let written = usage.cache_write_tokens.unwrap_or(0).min(input - cached);
-        let write_price = if written > 0 { price.cache_write? } else { Money::ZERO };
-        let of = |tokens: u64, price: Money| {
-            Decimal::from(tokens).checked_mul(price.amount())?.checked_div(Decimal::from(1_000_000))
-        };
-        let sum = of(input - cached - written, price.input)?
-            .checked_add(of(cached, price.cached)?)?
-            .checked_add(of(written, write_price)?)?
-            .checked_add(of(output, price.output)?)?;
-        Some(Money::usd(sum.normalize()))
+        if let Some(price) = self.settings.get(model) {
+            return price.of(usage);
+        }
+        let (provider, name) = model.split_once('/')?;
+        self.hosts.get(provider)?.models.get(name)?.at(usage.input_tokens?)?.of(usage)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn usd(text: &str) -> Money {
-        Money::usd(text.parse().unwrap())
-    }
-
-    #[test]
-    fn cached_tokens_have_their_own_price_and_unknown_models_none() {
-        let mut table = PriceTable::default();
-        let price = TokenPrice {
-            input: usd("3"),
-            cached: usd("0.3"),
-            cache_write: None,
-            output: usd("15"),
-        };
-        table.insert("lab/m".into(), price);
-        let usage = Usage {
-            input_tokens: Some(1_000),
-            cached_tokens: Some(400),
-            output_tokens: Some(100),
-            ..Usage::default()
-        };
-        assert_eq!(table.price("lab/m", &usage), Some(usd("0.00342")));
-        let writes = Usage { cache_write_tokens: Some(100), ..usage };
-        assert_eq!(table.price("lab/m", &writes), None);
-        let price = TokenPrice { cache_write: Some(usd("3.75")), ..price };
-        table.insert("lab/m".into(), price);
-        assert_eq!(table.price("lab/m", &writes), Some(usd("0.003495")));
-        assert_eq!(table.price("lab/other", &usage), None);
-        assert_eq!(table.price("lab/m", &Usage::default()), None);
-    }
-}
+mod tests;

@@ -10,11 +10,11 @@ use loon_api::event::{
     ApprovalRequested, ApprovalResolved, ContextEstimated, Decision, DeltaKind, EffectFinished,
     EffectKind, EffectStarted, EffectStatus, ExecutionStarted, HistoryPage, ItemCompleted,
     ItemDelta, ItemStarted, MeterUpdated, ModeChanged, ModelChanged, ModelsListed, QueueReturned,
-    RecordChanged, RewindPreviewed, SessionOpened, SessionRewound, SessionState, SessionsListed,
-    StreamFinished, TurnFinished, TurnStarted,
+    RecordChanged, ResourcesUpdated, RewindPreviewed, SessionOpened, SessionRewound, SessionState,
+    SessionsListed, StreamFinished, TurnFinished, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, CallId, ChecklistStep, Command, Cost, EffectKey,
+    AgentEvent, Approval, ApprovalId, At, Bounds, CallId, ChecklistStep, Command, Cost, EffectKey,
     Envelope, ExecutionId, ExecutionKind, FileChange, Item, ItemBody, ItemId, Mode, Outcome,
     PermissionRule, RecordChange, Task, Thinking, ToolCallItem, ToolCallStatus, ToolResult,
     TurnStatus, Usage, WorkStatus,
@@ -283,16 +283,29 @@ impl Script {
             output_tokens: Some(810),
             ..Usage::default()
         };
+        let cost =
+            Cost { usd: serde_json::from_str("\"0.0312\"").unwrap_or_default(), unpriced: 0 };
         let finished = EffectFinished {
             key,
             status: EffectStatus::Completed,
             error: None,
             ms: 900,
             usage,
-            cost: Cost { usd: serde_json::from_str("\"0.0312\"").unwrap_or_default(), unpriced: 0 },
+            cost,
             output: None,
         };
         self.send(finished).await;
+        self.send(ResourcesUpdated {
+            tokens: usage.total(),
+            usage,
+            cost,
+            ms: 900,
+            count: 1,
+            requests: 1,
+            exceeded: false,
+            bounds: Bounds::default(),
+        })
+        .await;
         self.tools(turn).await
     }
 

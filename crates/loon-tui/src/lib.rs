@@ -7,6 +7,7 @@ pub mod theme;
 
 mod app;
 mod approval;
+mod budget;
 mod composer;
 mod diff;
 mod event;

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::ScreenOptions;
 use crate::approval::Approvals;
+use crate::budget::BudgetSheet;
 use crate::composer::Composer;
 use crate::event::Action;
 use crate::glyphs::{ASCII, Glyphs, UNICODE};
@@ -41,6 +42,8 @@ pub(crate) struct Model {
     pub(crate) composer: Composer,
     /// Requests for a decision.
     pub(crate) approvals: Approvals,
+    /// The question whether to raise a bound of the budget.
+    pub(crate) budget: Option<BudgetSheet>,
     /// A message to go back to, while it is not decided how far.
     pub(crate) rewind: Option<Rewind>,
     /// The side panel.
@@ -96,6 +99,7 @@ impl Model {
             transcript: Transcript::default(),
             composer: Composer::default(),
             approvals: Approvals::default(),
+            budget: None,
             rewind: None,
             panel: Panel::default(),
             layers: Vec::new(),
@@ -139,9 +143,22 @@ impl Model {
         self.panel.width(self.size.0, &self.session)
     }
 
-    /// The sheet before going back, unless a request for a decision comes first.
-    pub(crate) fn shown_rewind(&self) -> Option<&Rewind> {
+    /// The question whether to raise a bound, unless a request for a decision comes first.
+    pub(crate) fn shown_budget(&self) -> Option<&BudgetSheet> {
         let first = self.approvals.shown().is_none();
+        self.budget.as_ref().filter(|budget| first && !budget.is_hidden())
+    }
+
+    /// Something stands in the place of the composer.
+    pub(crate) fn shows_sheet(&self) -> bool {
+        self.approvals.shown().is_some()
+            || self.shown_budget().is_some()
+            || self.shown_rewind().is_some()
+    }
+
+    /// The sheet before going back, unless a question of the runtime comes first.
+    pub(crate) fn shown_rewind(&self) -> Option<&Rewind> {
+        let first = self.approvals.shown().is_none() && self.shown_budget().is_none();
         self.rewind.as_ref().filter(|rewind| first && rewind.is_shown())
     }
 

@@ -2,7 +2,7 @@
 
 use loon_api::event::{EffectKind, SessionState};
 use loon_api::{
-    AgentEvent, Cost, ItemBody, Mode, RecordChange, Task, Usage, WorkStatus, WorkingRecord,
+    AgentEvent, Bounds, Cost, ItemBody, Mode, RecordChange, Task, Usage, WorkStatus, WorkingRecord,
 };
 
 /// A prompt that waits.
@@ -70,6 +70,12 @@ pub(crate) struct Session {
     pub(crate) record: WorkingRecord,
     /// Tokens so far.
     pub(crate) usage: Usage,
+    /// Requests to models so far.
+    pub(crate) requests: u64,
+    /// What may be spent.
+    pub(crate) bounds: Bounds,
+    /// One of these bounds is reached.
+    pub(crate) exceeded: bool,
     /// Moves on whenever the record or what was spent changes.
     pub(crate) revision: u64,
 }
@@ -129,17 +135,14 @@ impl Session {
                 self.retry =
                     Some(Retry { at: now + retry.delay_ms, reason: retry.error.message.clone() });
             }
-            AgentEvent::EffectFinished(effect) => {
-                self.cost += effect.cost;
-                self.usage += effect.usage;
-                self.retry = None;
-                self.revision +=
-                    u64::from(effect.cost != Cost::default() || !effect.usage.is_unknown());
-            }
-            AgentEvent::SubagentFinished(child) => {
-                self.cost += child.cost;
-                self.usage += child.usage;
-                self.revision += 1;
+            AgentEvent::EffectFinished(_) => self.retry = None,
+            AgentEvent::ResourcesUpdated(used) => {
+                self.revision += u64::from(self.cost != used.cost || self.usage != used.usage);
+                self.cost = used.cost;
+                self.usage = used.usage;
+                self.requests = used.requests;
+                self.bounds = used.bounds;
+                self.exceeded = used.exceeded;
             }
             AgentEvent::PromptQueued(prompt) => {
                 self.queued.push(Queued { text: prompt.text.clone(), steer: prompt.steer });
@@ -187,6 +190,43 @@ impl Session {
         let usd = self.cost.usd.amount();
         let more = if self.cost.unpriced > 0 { "+?" } else { "" };
         (!usd.is_zero()).then(|| format!("${}{more}", money(&usd.to_string())))
+    }
+
+    /// What was used of each bound that is set, and the money in any case.
+    pub(crate) fn budget_words(&self) -> Vec<String> {
+        let bounds = &self.bounds;
+        let usd = match bounds.max_usd {
+            Some(limit) => {
+                let unknown = if self.cost.unpriced > 0 { "+?" } else { "" };
+                let used = self.money_words().unwrap_or_else(|| format!("$0.00{unknown}"));
+                Some(format!("{used} of ${limit}"))
+            }
+            None => self.money_words(),
+        };
+        let of = |used: u64, limit: Option<u64>, what: &str| {
+            let limit = count_words(limit?);
+            Some(format!("{} of {limit} {what}", count_words(used)))
+        };
+        let tokens = of(self.usage.total(), bounds.max_tokens, "tokens");
+        let requests = of(self.requests, bounds.max_requests, "requests");
+        [usd, tokens, requests].into_iter().flatten().collect()
+    }
+
+    /// All that was spent, in a line.
+    pub(crate) fn spent_words(&self) -> String {
+        let mut words = self.budget_words();
+        if self.bounds.max_usd.is_none() && self.money_words().is_none() {
+            let none = if self.cost.unpriced > 0 { "an unknown sum" } else { "$0.00" };
+            words.insert(0, none.to_owned());
+        }
+        if self.bounds.max_tokens.is_none() {
+            words.push(format!("{} tokens", count_words(self.usage.total())));
+        }
+        if self.bounds.max_requests.is_none() {
+            let plural = if self.requests == 1 { "" } else { "s" };
+            words.push(format!("{} request{plural}", self.requests));
+        }
+        words.join(", ")
     }
 
     /// How far the checklist has come, else the tasks.

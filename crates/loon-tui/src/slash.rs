@@ -23,6 +23,8 @@ pub(crate) enum Name {
     Goal,
     /// Begin or leave plan mode.
     Plan,
+    /// Show what was spent, or set a bound.
+    Budget,
     /// List plan, tasks and notes.
     Todo,
     /// Show or hide the side panel.
@@ -124,6 +126,13 @@ pub(crate) const ALL: &[Entry] = &[
         word: "plan",
         argument: "[on|off]",
         about: "Begin or leave plan mode, in which nothing changes.",
+        key: "",
+    },
+    Entry {
+        name: Name::Budget,
+        word: "budget",
+        argument: "[5|200k tokens|50 requests|90m]",
+        about: "Show what was spent of the budget, or set its bound for this session.",
         key: "",
     },
     Entry {

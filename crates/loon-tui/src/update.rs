@@ -57,6 +57,10 @@ fn paste(model: &mut Model, text: &str) {
         .is_some_and(|sheet| !matches!(sheet.stage, crate::approval::Stage::Choosing))
     {
         model.approvals.paste(text);
+    } else if model.shown_budget().is_some_and(|sheet| sheet.field.is_some()) {
+        if let Some(sheet) = &mut model.budget {
+            sheet.paste(text);
+        }
     } else {
         model.composer.paste_text(text);
     }

@@ -1,6 +1,7 @@
 //! Drawing: the model in, a buffer out, nothing else touched.
 
 mod approval;
+mod budget;
 mod canvas;
 mod composer;
 mod panel;
@@ -47,6 +48,8 @@ pub(crate) fn places(model: &Model) -> Places {
     let (rest, state) = cut_bottom(whole, 1);
     let wanted = if model.approvals.shown().is_some() {
         approval::height(model, rest)
+    } else if let Some(shown) = model.shown_budget() {
+        budget::height(model, shown, rest)
     } else if let Some(shown) = model.shown_rewind() {
         rewind::height(shown, rest)
     } else {
@@ -68,6 +71,8 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
     composer::draw_above(&mut canvas);
     let cursor = if model.approvals.shown().is_some() {
         approval::draw(&mut canvas)
+    } else if let Some(shown) = model.shown_budget() {
+        budget::draw(&mut canvas, shown)
     } else if let Some(shown) = model.shown_rewind() {
         rewind::draw(&mut canvas, shown);
         None
@@ -84,7 +89,7 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<(u16, u16)> {
 }
 
 fn above_rows(model: &Model) -> usize {
-    if model.approvals.shown().is_some() || model.shown_rewind().is_some() {
+    if model.shows_sheet() {
         return 0;
     }
     let suggested = slash::suggestions(model.composer.raw()).len();

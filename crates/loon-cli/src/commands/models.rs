@@ -21,9 +21,14 @@ pub(super) fn run(command: &ModelsCommand) -> Result<u8, Failure> {
 
 fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
     let models = SettingsModels::new(&setup.loaded.settings, &setup.root);
+    let prices = models.prices();
+    let price = |name: &str| match prices.find(name) {
+        Some(known) => format!("{} for a million tokens ({})", known.price, known.source),
+        None => "price unknown".to_owned(),
+    };
     let mut text = String::new();
     for name in models.names() {
-        let _ = writeln!(text, "{name}  (settings)");
+        let _ = writeln!(text, "{name}  (settings)  {}", price(&name));
     }
     if !offline {
         let offered = super::runtime()?.block_on(models.ask_servers());
@@ -31,7 +36,8 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
             match answer {
                 Ok(remote) => {
                     for model in remote {
-                        let _ = writeln!(text, "{provider}/{}  (server)", model.id);
+                        let name = format!("{provider}/{}", model.id);
+                        let _ = writeln!(text, "{name}  (server)  {}", price(&name));
                     }
                 }
                 Err(error) => {
@@ -53,6 +59,7 @@ fn test(setup: &Setup, model: Option<String>) -> Result<u8, Failure> {
     runtime.block_on(async {
         let (mut deps, _) = setup.dependencies(RunOptions::attended(&args));
         super::ensure_model(&mut deps).await;
+        deps.options.unattended = true;
         deps.tools = Arc::new(|_| Ok(Vec::new()));
         deps.store = Arc::new(loon_kernel::MemoryStore::default());
         let name = deps.options.model.value.clone().unwrap_or_else(|| "no model".to_owned());

@@ -161,6 +161,8 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
             say(&format!("· {} Trying again in {seconds} s.", retried.error.message));
         }
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
+        AgentEvent::BudgetReached(event) => say(&format!("· {}; it waits", event.reached)),
+        AgentEvent::BudgetChanged(_) => say("· the bounds of the budget changed"),
         AgentEvent::SubagentFinished(child) => {
             say(&format!("· agent {} ({}) {}", child.id, child.agent, child.status.words()));
         }

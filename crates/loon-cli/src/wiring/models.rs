@@ -26,6 +26,8 @@ pub(crate) struct SettingsModels {
 
 struct NamedProvider {
     name: String,
+    /// Where it is reached, which says what its models cost.
+    base_url: Option<String>,
     /// A provider that settings describe wrongly is an error when it is used, not before.
     provider: Result<Provider, ErrorInfo>,
     models: Vec<(String, ModelSettings)>,
@@ -39,6 +41,7 @@ impl SettingsModels {
             .iter()
             .map(|(name, provider)| NamedProvider {
                 name: name.clone(),
+                base_url: provider.base_url.clone(),
                 provider: Provider::new(config_of(name, provider, root))
                     .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
                 models: provider.models.iter().map(|(n, m)| (n.clone(), m.clone())).collect(),
@@ -50,17 +53,21 @@ impl SettingsModels {
         Self { providers }
     }
 
-    /// What the settings say of prices.
+    /// What models cost: what the settings say, and the price list for the hosts it knows.
     pub(crate) fn prices(&self) -> PriceTable {
         let mut table = PriceTable::default();
         for provider in &self.providers {
+            if let Some(base_url) = &provider.base_url {
+                table.serve(&provider.name, base_url);
+            }
             for (model, settings) in &provider.models {
                 if let Some(price) = settings.price {
                     let price = TokenPrice {
                         input: price.input,
-                        cached: price.cached.unwrap_or(price.input),
+                        cached: price.cached,
                         cache_write: price.cache_write,
                         output: price.output,
+                        reasoning: price.reasoning,
                     };
                     table.insert(format!("{}/{model}", provider.name), price);
                 }
@@ -134,6 +141,7 @@ impl LocalModel {
         };
         let provider = NamedProvider {
             name: server.name.to_owned(),
+            base_url: Some(server.base_url.clone()),
             provider: Provider::new(config)
                 .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
             models: vec![(model.id.clone(), known)],
@@ -169,6 +177,7 @@ fn demo() -> NamedProvider {
     config.script = Some(ScriptSource::Text(DEMO_SCRIPT.to_owned()));
     NamedProvider {
         name: "demo".to_owned(),
+        base_url: None,
         provider: Provider::new(config)
             .map_err(|error| ErrorInfo::new(ErrorCode::Internal, error.to_string())),
         // Not offered in lists: it can do nothing but the demo.

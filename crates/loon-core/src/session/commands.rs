@@ -34,6 +34,8 @@ impl Session {
                 self.approve(&approval, scope, rule).await;
             }
             Command::Deny { approval, reason } => self.deny(&approval, reason).await,
+            Command::RaiseBudget(bounds) => self.raise_budget(bounds).await?,
+            Command::RefuseBudget => self.budget.shared.desk.refuse(),
             Command::SetMode { mode } => self.set_mode(mode).await?,
             Command::LeavePlan => {
                 if self.authority.mode() == Mode::Plan {
@@ -72,6 +74,9 @@ impl Session {
     }
 
     pub(super) fn interrupt(&self) {
+        if !self.lineage.is_child() {
+            self.budget.shared.desk.refuse();
+        }
         if let Some(turn) = &self.turn {
             turn.cancel.cancel();
         }

@@ -1,10 +1,8 @@
 //! One child as its parent knows it while it works.
 
-use loon_api::event::{EffectKind, SubagentFinished};
-use loon_api::{
-    AgentEvent, At, Command, Cost, Envelope, ExecutionId, ItemBody, ToolCallStatus, Usage,
-};
-use loon_kernel::JournalStore;
+use loon_api::event::SubagentFinished;
+use loon_api::{AgentEvent, At, Command, Envelope, ExecutionId, ItemBody, ToolCallStatus};
+use loon_kernel::{ExecutionState, JournalStore, Resources};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -29,12 +27,8 @@ pub(super) struct Agent {
 /// How far a child has come.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
-    /// Model requests so far.
-    pub(super) steps: u32,
-    /// Tokens so far.
-    pub(super) usage: Usage,
-    /// Money so far.
-    pub(super) cost: Cost,
+    /// The fold of its records.
+    state: ExecutionState,
     /// The last call it made, one line.
     pub(super) call: String,
     /// Its last words.
@@ -51,9 +45,7 @@ impl Progress {
     /// A child that begins now.
     pub(super) fn begin(at: At) -> Self {
         Self {
-            steps: 0,
-            usage: Usage::default(),
-            cost: Cost::default(),
+            state: ExecutionState::default(),
             call: String::new(),
             words: None,
             at,
@@ -70,17 +62,16 @@ impl Progress {
         progress
     }
 
+    /// What it used so far, effects that have no end included as far as they are known.
+    pub(super) fn used(&self) -> Resources {
+        self.state.settled_resources()
+    }
+
     /// Takes in one event of the child.
     fn apply(&mut self, envelope: &Envelope) {
         self.at = envelope.at;
+        self.state.apply(envelope);
         match &envelope.event {
-            AgentEvent::EffectStarted(effect) if effect.kind == EffectKind::Model => {
-                self.steps += 1;
-            }
-            AgentEvent::EffectFinished(effect) => {
-                self.usage += effect.usage;
-                self.cost += effect.cost;
-            }
             AgentEvent::ItemStarted(started) => {
                 if let ItemBody::ToolCall(call) = &started.item.body
                     && call.status == ToolCallStatus::Running

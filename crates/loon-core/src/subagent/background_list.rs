@@ -72,8 +72,8 @@ fn ended_words(end: &SubagentFinished, limit: usize) -> String {
 }
 
 fn running_words(agent: &Agent, progress: &Progress, now: At) -> String {
-    let mut facts =
-        vec![count(progress.steps.into(), "step"), count(progress.usage.total(), "token")];
+    let used = progress.used();
+    let mut facts = vec![count(used.requests, "step"), count(used.tokens, "token")];
     if !progress.call.is_empty() {
         facts.push(format!("last call: {}", progress.call));
     }

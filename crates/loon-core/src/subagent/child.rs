@@ -7,7 +7,7 @@ use loon_api::event::SubagentFinished;
 use loon_api::{
     AgentEvent, Clock, Command, Envelope, ErrorCode, ErrorInfo, SubagentStatus, TurnStatus,
 };
-use loon_kernel::Execution;
+use loon_kernel::{Execution, Tree};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
@@ -29,6 +29,8 @@ pub(super) struct Child {
     pub(super) events: mpsc::Receiver<Arc<Envelope>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) clock: Arc<dyn Clock>,
+    /// Who shares its budget.
+    pub(super) tree: Tree,
     pub(super) worktree: Option<Worktree>,
 }
 
@@ -46,7 +48,7 @@ impl Child {
     }
 
     async fn run(self) -> SubagentFinished {
-        let Self { agent, session, execution, events, news, clock, worktree } = self;
+        let Self { agent, session, execution, events, news, clock, tree, worktree } = self;
         let watcher = Watcher { agent: &agent, news: &news, clock: clock.as_ref() };
         let served = watcher.serve(session, events).await;
         if agent.cancel.is_cancelled() {
@@ -65,7 +67,8 @@ impl Child {
             Some(worktree) => Some(worktree.look().await),
             None => None,
         };
-        // Until the parent has counted what it used, it counts itself; then it lets its journal go.
+        // It lets its journal go, and what it used counts until the parent has recorded it.
+        tree.leave(agent.exec, state.resources.clone());
         drop(execution);
         let words = agent.progress.borrow().words.clone();
         SubagentFinished {
@@ -78,6 +81,8 @@ impl Child {
             steps: u32::try_from(state.resources.requests).unwrap_or(u32::MAX),
             usage: state.resources.usage,
             cost: state.resources.cost,
+            ms: Some(state.resources.ms),
+            effects: Some(state.resources.count),
             worktree,
         }
     }
@@ -141,6 +146,7 @@ impl Watcher<'_> {
 /// The end of a child whose task broke down, as far as it could be seen from outside.
 fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
     let progress = agent.progress.borrow();
+    let used = progress.used();
     let message = format!("It broke down; this is a fault in Loom: {error}");
     SubagentFinished {
         id: agent.id.clone(),
@@ -149,9 +155,11 @@ fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
         status: SubagentStatus::Failed,
         error: Some(ErrorInfo::new(ErrorCode::Internal, message)),
         report: progress.words.as_deref().map(report),
-        steps: progress.steps,
-        usage: progress.usage,
-        cost: progress.cost,
+        steps: u32::try_from(used.requests).unwrap_or(u32::MAX),
+        usage: used.usage,
+        cost: used.cost,
+        ms: Some(used.ms),
+        effects: Some(used.count),
         worktree: None,
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use loon_api::Effort;
-use loon_kernel::Tree;
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
+use crate::budget::SharedBudget;
 use crate::profile::AgentProfile;
 
 /// Where a session comes from.
@@ -14,7 +14,7 @@ pub(crate) enum Lineage {
     /// A front end opened it.
     Root,
     /// Another session handed it a task.
-    Child(Parentage),
+    Child(Box<Parentage>),
 }
 
 /// What a child has from its parent.
@@ -25,8 +25,8 @@ pub(crate) struct Parentage {
     pub(crate) authority: Arc<PermissionAuthority>,
     /// Where the parent's front end answers.
     pub(crate) desk: Arc<ApprovalDesk>,
-    /// Who shares the parent's budget.
-    pub(crate) tree: Tree,
+    /// The parent's budget, which it shares.
+    pub(crate) budget: SharedBudget,
     /// What it is.
     pub(crate) profile: AgentProfile,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::event::SubagentFinished;
 use loon_api::{ErrorCode, ErrorInfo, SubagentStatus, ToolSpec};
-use loon_kernel::{Execution, NativeTool as _, Tool, Tree};
+use loon_kernel::{Execution, NativeTool as _, Tool};
 use tokio::sync::mpsc;
 
 use super::agent::Progress;
@@ -16,6 +16,7 @@ use super::report::{end_words, report};
 use super::{News, Subagents};
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
+use crate::budget::SharedBudget;
 use crate::conversation::KnownChild;
 use crate::deps::Dependencies;
 use crate::profile::read_profiles;
@@ -51,20 +52,16 @@ impl Children {
         parent: &Execution,
         authority: &Arc<PermissionAuthority>,
         desk: &Arc<ApprovalDesk>,
+        budget: &SharedBudget,
         known: &[KnownChild],
     ) -> Self {
-        let (subagents, news) = Subagents::new(deps, parent, authority, desk, known);
+        let (subagents, news) = Subagents::new(deps, parent, authority, desk, budget, known);
         Self { subagents, news, open: 0 }
     }
 
     /// The tools over them.
     pub(crate) fn tools(&self) -> [Arc<dyn Tool>; 5] {
         self.subagents.tools()
-    }
-
-    /// Who shares the session's budget.
-    pub(crate) fn tree(&self) -> Tree {
-        self.subagents.tree.clone()
     }
 
     /// Children whose profile names no model use this one.
@@ -117,7 +114,9 @@ impl Session {
             News::Finished(finished) => {
                 self.summary.usage += finished.usage;
                 self.summary.cost += finished.cost;
-                self.record(turn, *finished).await
+                self.record(turn, *finished).await?;
+                self.budget.shared.tree.tell().await;
+                Ok(())
             }
             News::Asks(question) => {
                 self.recorder.pass(turn, *question).await;
@@ -182,7 +181,9 @@ impl Session {
             let (store, exec) = (Arc::clone(&self.deps.store), started.child);
             let begun = self.deps.clock.now();
             let read = move || Progress::of_journal(store.as_ref(), exec, begun);
-            let used = tokio::task::spawn_blocking(read).await.unwrap_or(Progress::begin(begun));
+            let progress =
+                tokio::task::spawn_blocking(read).await.unwrap_or(Progress::begin(begun));
+            let used = progress.used();
             let worktree = match &started.worktree {
                 Some(path) => Some(self.deps.worktrees.found(path).look().await),
                 None => None,
@@ -194,10 +195,12 @@ impl Session {
                 child: started.child,
                 status: SubagentStatus::Unknown,
                 error: Some(ErrorInfo::new(ErrorCode::OutcomeUnknown, message)),
-                report: used.words.as_deref().map(report),
-                steps: used.steps,
+                report: progress.words.as_deref().map(report),
+                steps: u32::try_from(used.requests).unwrap_or(u32::MAX),
                 usage: used.usage,
                 cost: used.cost,
+                ms: Some(used.ms),
+                effects: Some(used.count),
                 worktree,
             };
             self.record(None, finished).await?;

@@ -133,10 +133,10 @@ impl Subagents {
             id: id.clone(),
             authority: self.authority_of(plan.worktree.as_ref()),
             desk: Arc::clone(&self.desk),
-            tree: self.tree.clone(),
+            budget: self.budget.clone(),
             profile: plan.profile.clone(),
         };
-        let lineage = Lineage::Child(parentage);
+        let lineage = Lineage::Child(Box::new(parentage));
         let past = Conversation::default();
         let session = match Session::new(deps, lineage, execution.clone(), past, receiver) {
             Ok(session) => session,
@@ -176,6 +176,7 @@ impl Subagents {
             events,
             news: self.news.clone(),
             clock,
+            tree: self.budget.tree.clone(),
             worktree: plan.worktree,
         };
         child.spawn();

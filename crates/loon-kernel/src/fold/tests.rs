@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use loon_api::event::{
-    ApprovalRequested, ApprovalResolved, DeadlineSet, Decision, EffectFinished, EffectKind,
-    EffectRetried, EffectStarted, EffectStatus, ExecutionCancelled, ExecutionResumed,
-    ExecutionStarted, TurnFinished, TurnStarted,
+    ApprovalRequested, ApprovalResolved, BudgetChanged, BudgetKept, BudgetReached, DeadlineSet,
+    Decision, EffectFinished, EffectKind, EffectRetried, EffectStarted, EffectStatus,
+    ExecutionCancelled, ExecutionResumed, ExecutionStarted, SubagentFinished, TurnFinished,
+    TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
-    ExecutionId, ExecutionKind, ItemId, Mode, Money, Seq, TurnStatus, Usage, VERSION,
+    AgentEvent, Approval, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
+    ExecutionId, ExecutionKind, ItemId, Mode, Money, ReachedBound, Seq, SubagentStatus, TurnStatus,
+    Usage, VERSION,
 };
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -203,9 +205,112 @@ fn any_event() -> impl Strategy<Value = AgentEvent> {
         )),
         key.clone().prop_map(asked),
         key.prop_map(answered),
+        (0_u64..200).prop_map(|limit| bound(Some(limit))),
+        Just(reached()),
+        Just(BudgetKept { decision: Decision::Denied }.into()),
+        (0_u64..50).prop_map(child_end),
         Just(ExecutionResumed { unknown: vec![], repaired_bytes: None }.into()),
         Just(ExecutionCancelled { reason: Some("r".to_owned()) }.into()),
     ]
+}
+
+fn bound(max_tokens: Option<u64>) -> AgentEvent {
+    let bounds = Bounds { max_tokens, ..Bounds::default() };
+    BudgetChanged { bounds, raised: Bounds::default() }.into()
+}
+
+fn reached() -> AgentEvent {
+    BudgetReached { reached: ReachedBound::MaxTokens { limit: 10, used: 12 } }.into()
+}
+
+fn child_end(used: u64) -> AgentEvent {
+    let event = SubagentFinished {
+        id: "a1".to_owned(),
+        agent: "helper".to_owned(),
+        child: ExecutionId::generate(),
+        status: SubagentStatus::Completed,
+        error: None,
+        report: None,
+        steps: 2,
+        usage: usage(used, 1),
+        cost: Cost { usd: Money::ZERO, unpriced: 1 },
+        ms: Some(7),
+        effects: Some(3),
+        worktree: None,
+    };
+    event.into()
+}
+
+#[test]
+fn k007_totals_hold_what_effects_and_ended_children_used() {
+    let state = fold(vec![
+        (0, effect("m", EffectKind::Model)),
+        (1, effect_end("m", EffectStatus::Completed, usage(5, 1), cents(2))),
+        (2, effect("t", EffectKind::Tool)),
+        (3, effect_end("t", EffectStatus::Aborted, Usage::default(), Cost::default())),
+        (4, effect_end("d", EffectStatus::Denied, Usage::default(), Cost::default())),
+        (5, child_end(10)),
+    ]);
+    let Resources { tokens, cost, ms, count, requests, exceeded, .. } = state.resources;
+    assert_eq!((tokens, ms, count, requests, exceeded), (17, 37, 5, 3, false));
+    assert_eq!(cost, Cost { unpriced: 1, ..cents(2) });
+}
+
+#[test]
+fn k003_the_effect_that_reaches_a_bound_is_the_one_that_says_so() {
+    let used = |tokens| effect_end("a", EffectStatus::Completed, usage(tokens, 0), cents(0));
+    let exceeded = |events: Vec<AgentEvent>| {
+        fold(events.into_iter().map(|event| (0, event)).collect()).resources.exceeded
+    };
+    assert!(!exceeded(vec![bound(Some(10)), used(9)]));
+    assert!(exceeded(vec![bound(Some(10)), used(10)]), "equality is reached");
+    assert!(exceeded(vec![used(10), bound(Some(10))]));
+    assert!(!exceeded(vec![bound(Some(10)), used(10), reached(), bound(Some(20))]), "raised");
+    assert!(!exceeded(vec![bound(Some(10)), used(10), bound(None)]));
+}
+
+#[test]
+fn waiting_for_a_person_to_raise_a_bound_costs_no_deadline() {
+    let closes: [AgentEvent; 4] = [
+        bound(Some(20)),
+        BudgetKept { decision: Decision::Denied }.into(),
+        ExecutionResumed { unknown: vec![], repaired_bytes: None }.into(),
+        turn(),
+    ];
+    for close in closes {
+        // A call that hands work to a child runs all the time.
+        let state = fold(vec![
+            (0, turn()),
+            (0, effect("delegate", EffectKind::Tool)),
+            (5, reached()),
+            (65, close),
+            (67, turn_end()),
+        ]);
+        assert_eq!(state.worked(at(70)), Duration::from_secs(10));
+    }
+}
+
+proptest! {
+    #[test]
+    fn k009_effects_that_a_crash_cut_off_are_settled_the_same_wherever_that_is_looked_up(
+        events in prop::collection::vec((any_event(), 0_i64..20), 1..40),
+    ) {
+        let mut now = 0;
+        let mut state = ExecutionState::default();
+        for (seq, (event, pause)) in (1..).zip(events) {
+            now += pause;
+            state.apply(&envelope(seq, now, event));
+        }
+        let settled = state.settled_resources();
+        for (turn, event) in crate::execution::unknown(&state) {
+            let record = envelope(state.last_seq + 1, now, event);
+            state.apply(&Envelope { turn, ..record });
+        }
+        // Whether that reached a bound is known only once it is recorded.
+        let exceeded = state.resources.exceeded;
+        prop_assert_eq!(&state.resources, &Resources { exceeded, ..settled });
+        prop_assert!(state.running_effects().is_empty());
+    }
 }
 
 proptest! {

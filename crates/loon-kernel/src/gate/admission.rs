@@ -2,26 +2,46 @@
 
 use std::time::Duration;
 
-use loon_api::event::EffectStatus;
-use loon_api::{ErrorCode, ErrorInfo, PermissionRule, Subject, ToolSpec};
+use loon_api::{PermissionRule, Subject, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{AuthorityRequest, Gate, Stop, Verdict};
-use crate::tree::Used;
+use crate::tree::QuotaAnswer;
 
 impl Gate {
-    /// Cancelled? Past the deadline? Quota left?
-    pub(super) fn admit(&self, cancel: &CancellationToken, is_request: bool) -> Result<(), Stop> {
+    /// Cancelled? Past the deadline?
+    pub(super) fn may_begin(&self, cancel: &CancellationToken) -> Result<(), Stop> {
         if cancel.is_cancelled() || self.execution.cancel_token().is_cancelled() {
             return Err(Stop::cancelled());
         }
         if self.execution.remaining() == Some(Duration::ZERO) {
             return Err(self.past_deadline());
         }
-        match self.spent(is_request) {
-            Some(error) => Err(Stop { status: EffectStatus::Denied, error }),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// The same, and: quota left? At a bound that is reached, the effect waits for a person if one is
+    /// there to raise it.
+    pub(super) async fn admit(
+        &self,
+        cancel: &CancellationToken,
+        is_request: bool,
+    ) -> Result<(), Stop> {
+        loop {
+            self.may_begin(cancel)?;
+            let Some(reached) = self.tree.reached(is_request) else { return Ok(()) };
+            let Some(desk) = self.tree.desk() else { return Err(Stop::budget_spent(&reached)) };
+            let answer = tokio::select! {
+                biased;
+                answer = desk.wait(&reached) => answer,
+                () = self.execution.cancel_token().cancelled() => return Err(Stop::cancelled()),
+                () = cancel.cancelled() => QuotaAnswer::Refused,
+                () = self.fenced() => return Err(Stop::cancelled()),
+            };
+            if answer == QuotaAnswer::Refused {
+                return Err(Stop::budget_spent(&reached));
+            }
         }
     }
 
@@ -29,23 +49,6 @@ impl Gate {
         let deadline = self.execution.recorder().with_state(|state| state.deadline);
         let deadline = deadline.map(|deadline| format!(" of {}", in_words(deadline)));
         Stop::timed_out(format!("the deadline{} passed", deadline.unwrap_or_default()))
-    }
-
-    /// Which bound of the budget is reached, if any.
-    pub(super) fn spent(&self, is_request: bool) -> Option<ErrorInfo> {
-        let Used { usd, tokens, requests } = self.tree.used();
-        let budget = self.terms().budget;
-        let message = if let Some(max) = budget.max_usd.filter(|max| usd >= *max) {
-            format!("the budget of ${max} is spent (${usd} used)")
-        } else if let Some(max) = budget.max_tokens.filter(|max| tokens >= *max) {
-            format!("the budget of {max} tokens is spent ({tokens} used)")
-        } else if let Some(max) = budget.max_requests.filter(|max| is_request && requests >= *max) {
-            format!("the budget of {max} requests is spent")
-        } else {
-            return None;
-        };
-        let hint = "raise the bound under `[budget]` in the settings";
-        Some(ErrorInfo::new(ErrorCode::QuotaExceeded, message).hint(hint))
     }
 
     /// What all authorities say together.

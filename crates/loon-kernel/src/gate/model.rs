@@ -69,9 +69,11 @@ impl Gate {
             return self.replay_model(&effect.key, &known).await;
         }
         let _in_flight = self.execution.enter();
-        let began = recorder.clock().now();
         let mut meter = Meter::default();
-        if let Err(refusal) = self.admit(&effect.cancel, true) {
+        let admitted = self.admit(&effect.cancel, true).await;
+        // Waiting for a person is no part of the effect.
+        let began = recorder.clock().now();
+        if let Err(refusal) = admitted {
             return Err(self.fail(&effect, began, meter, refusal.status, refusal.error).await);
         }
         let started = EffectStarted {
@@ -101,6 +103,7 @@ impl Gate {
             cost: meter.cost,
             ..unrecorded(&error)
         })?;
+        self.tell_metered(&effect, meter.cost).await;
         Ok(ModelOutcome { items, stop: answer.stop, usage: meter.usage, cost: meter.cost })
     }
 
@@ -236,13 +239,23 @@ impl Gate {
         let end = self.end_of(effect, began, &meter, status, Some(error.clone()));
         let Meter { usage, cost, streamed, .. } = meter;
         let failure = EffectFailure { status, error, usage, cost, streamed };
-        match self.execution.recorder().record(Some(effect.turn), end).await {
+        let recorded = self.execution.recorder().record(Some(effect.turn), end).await;
+        self.tell_metered(effect, cost).await;
+        match recorded {
             Ok(_) => failure,
             // The cancel that stopped this effect has settled it already.
             Err(KernelError::Cancelled { .. }) if status == EffectStatus::Aborted => failure,
             Err(error) => {
                 EffectFailure { usage: meter.usage, cost: meter.cost, ..unrecorded(&error) }
             }
+        }
+    }
+
+    /// Tells the front end what was used, and that it cannot be counted where that is so.
+    async fn tell_metered(&self, effect: &ModelEffect<'_>, cost: Cost) {
+        self.tree.tell().await;
+        if cost.unpriced > 0 {
+            self.tree.tell_unpriced(&effect.model.info().name).await;
         }
     }
 

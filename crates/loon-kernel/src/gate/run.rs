@@ -96,7 +96,7 @@ impl Gate {
         }
     }
 
-    async fn fenced(&self) {
+    pub(super) async fn fenced(&self) {
         loop {
             self.execution.recorder().clock().sleep(FENCE_CHECK).await;
             if self.execution.recorder().check_fence().is_err() {

@@ -17,14 +17,15 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, Gate, GateOptions, ModelEffect,
-    Pricing, RetryPolicy, ToolEffect, Verdict,
+    ApprovalAnswer, Approver, Authority, AuthorityRequest, Gate, GateOptions, ModelEffect, Pricing,
+    RetryPolicy, ToolEffect, Verdict,
 };
 use crate::clock::ManualClock;
 use crate::execution::{Execution, StartOptions};
 use crate::port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 use crate::store::{JournalStore, MemoryStore};
 
+mod budget;
 mod models;
 mod tools;
 
@@ -269,7 +270,6 @@ fn options(tools: Vec<Arc<dyn Tool>>) -> GateOptions {
         authorities: vec![],
         approver: Arc::new(Person::new(Some(Decision::NobodyToAsk))),
         pricing: Arc::new(CentPerToken),
-        budget: Budget::default(),
         retry: RetryPolicy::default(),
         tool_timeout: None,
         approval_prefix: String::new(),

@@ -104,7 +104,13 @@ impl Gate {
         effect: &ToolEffect<'_>,
         call: &mut ToolCallItem,
     ) -> Result<Checked, KernelError> {
-        if let Err(refusal) = self.admit(&effect.cancel, false) {
+        let admitted = if effect.by_user {
+            // What the user does by hand is not a matter of the budget.
+            self.may_begin(&effect.cancel)
+        } else {
+            self.admit(&effect.cancel, false).await
+        };
+        if let Err(refusal) = admitted {
             return Ok(Err(refusal.into()));
         }
         let Some(tool) = self.tools.get(&call.tool).cloned() else {
@@ -162,7 +168,7 @@ impl Gate {
         };
         recorder.record(Some(effect.turn), resolved).await?;
         Ok(match answer.decision {
-            Decision::Approved => self.admit(&effect.cancel, false).map_err(Ended::from),
+            Decision::Approved => self.admit(&effect.cancel, false).await.map_err(Ended::from),
             Decision::Denied => Err(Ended::denied(match answer.reason {
                 Some(reason) => format!("The user said no: {reason}"),
                 None => "The user said no.".to_owned(),
@@ -236,7 +242,9 @@ impl Gate {
         };
         let item = final_item(effect, call, ended, ms);
         let records = vec![ItemCompleted { item: item.clone() }.into(), end.into()];
-        match recorder.record_all(Some(effect.turn), records).await {
+        let recorded = recorder.record_all(Some(effect.turn), records).await;
+        self.tree.tell().await;
+        match recorded {
             // The call did end; that this could not be recorded must not change what the model and
             // the user are told of it, when a cancel is the reason.
             Ok(_) | Err(KernelError::Cancelled { .. }) => Ok(item),

@@ -45,6 +45,7 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
         Name::Redo => vec![Action::Send(Command::Undo { redo: true })],
         Name::Goal => goal(model, argument),
         Name::Plan => plan(model, argument),
+        Name::Budget => budget(model, argument),
         Name::Todo => {
             model.layers.push(popup::record::open(&model.session, model.glyphs));
             Vec::new()
@@ -109,6 +110,18 @@ fn goal(model: &mut Model, argument: &str) -> Vec<Action> {
         }
         "off" => vec![Action::Send(Command::SetGoal { goal: None })],
         text => vec![Action::Send(Command::SetGoal { goal: Some(text.to_owned()) })],
+    }
+}
+
+/// Shows what was spent and what may be, or sets a bound.
+fn budget(model: &mut Model, argument: &str) -> Vec<Action> {
+    if argument.is_empty() {
+        let words = model.session.spent_words();
+        return say(model, format!("spent {words}: /budget AMOUNT sets the bound"));
+    }
+    match crate::budget::parse(argument) {
+        Some(bounds) => vec![Action::Send(Command::RaiseBudget(bounds))],
+        None => say(model, "say /budget 5, 200k tokens, 50 requests or 90m".to_owned()),
     }
 }
 

@@ -41,6 +41,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
     if model.approvals.shown().is_some() {
         return approval_key(model, key);
     }
+    if model.shown_budget().is_some() {
+        return budget_key(model, key);
+    }
     if model.shown_rewind().is_some() {
         return rewind_key(model, key);
     }
@@ -82,7 +85,21 @@ fn layer_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
 
 fn approval_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
     let typing = !model.composer.is_empty();
-    match model.approvals.key(key, model.now, typing) {
+    let answer = model.approvals.key(key, model.now, typing);
+    take_answer(model, key, answer)
+}
+
+fn budget_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
+    let typing = !model.composer.is_empty();
+    let Some(sheet) = &mut model.budget else { return Vec::new() };
+    let answer = sheet.key(key, model.now, typing);
+    take_answer(model, key, answer)
+}
+
+/// What became of a key while a question of the runtime shows.
+fn take_answer(model: &mut Model, key: KeyEvent, answer: Answer) -> Vec<Action> {
+    let typing = !model.composer.is_empty();
+    match answer {
         Answer::Send(command) => vec![Action::Send(command)],
         Answer::Taken => Vec::new(),
         Answer::Hide => say(model, "put aside: Ctrl+R brings it back".to_owned()),
@@ -203,6 +220,11 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
             model.composer.down(width);
         }
         'r' if model.approvals.is_hidden() => model.approvals.show(model.now),
+        'r' => {
+            if let Some(sheet) = &mut model.budget {
+                sheet.show(model.now);
+            }
+        }
         't' => return commands::panel(model),
         'y' => return copy(model),
         // Terminals send these for Ctrl+_ and Ctrl+/.

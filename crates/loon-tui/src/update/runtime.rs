@@ -3,6 +3,7 @@
 use loon_api::event::{NoticeLevel, SubagentFinished};
 use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
 
+use crate::budget::BudgetSheet;
 use crate::event::{Action, Exit};
 use crate::model::Model;
 use crate::popup::{self, Kind};
@@ -31,6 +32,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         AgentEvent::SessionOpened(opened) => {
             model.session = Session::opened(&opened.session, &model.session);
             model.rewind = None;
+            model.budget = None;
             model.opened = true;
             model.approvals.clear();
             for item in &opened.session.items {
@@ -62,6 +64,15 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             model.approvals.ask(request.approval.clone(), now);
         }
         AgentEvent::ApprovalResolved(resolved) => model.approvals.resolve(&resolved.approval, now),
+        AgentEvent::BudgetReached(event) => {
+            model.budget = Some(BudgetSheet::ask(event.reached, now));
+        }
+        AgentEvent::BudgetChanged(_) => {
+            if model.budget.take().is_some() {
+                model.hint = Some("the budget is raised".to_owned());
+            }
+        }
+        AgentEvent::BudgetKept(_) => model.budget = None,
         AgentEvent::QueueReturned(returned) => take_back(model, &returned.texts),
         AgentEvent::RecordChanged(changed) => {
             if let RecordChange::Goal { goal } = &changed.change {
@@ -126,6 +137,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         | AgentEvent::ModeChanged(_)
         | AgentEvent::ModelChanged(_)
         | AgentEvent::MeterUpdated(_)
+        | AgentEvent::ResourcesUpdated(_)
         | AgentEvent::ContextEstimated(_)
         | AgentEvent::DeadlineSet(_)
         | AgentEvent::Unknown { .. } => {}

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use loon_api::command::ApprovalScope;
 use loon_api::event::{
-    ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, RecordChanged, RewindPreviewed,
-    SessionOpened, SessionRewound, SessionState, SessionsListed, SubagentFinished, TurnStarted,
+    ApprovalRequested, ItemCompleted, PromptQueued, QueueReturned, RecordChanged, ResourcesUpdated,
+    RewindPreviewed, SessionOpened, SessionRewound, SessionState, SessionsListed, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, ChecklistStep, Command, Cost, Envelope, ExecutionId,
-    Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, SubagentStatus, Usage, WorkStatus,
+    AgentEvent, Approval, ApprovalId, At, Bounds, ChecklistStep, Command, Cost, Envelope,
+    ExecutionId, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Usage, WorkStatus,
 };
 
 use super::update;
@@ -551,17 +551,22 @@ fn themes_show_as_the_selection_moves_and_escape_goes_back() {
 fn what_a_child_used_counts_with_the_session() {
     let mut screen = Screen::working();
     let usage = Usage { input_tokens: Some(40), output_tokens: Some(2), ..Usage::default() };
-    screen.tell(SubagentFinished {
-        id: "a1".to_owned(),
-        agent: "reviewer".to_owned(),
-        child: ExecutionId::generate(),
-        status: SubagentStatus::Completed,
-        error: None,
-        report: Some("Sound.".to_owned()),
-        steps: 1,
+    let bounds = Bounds { max_tokens: Some(1_000), ..Bounds::default() };
+    screen.tell(ResourcesUpdated {
+        tokens: 42,
         usage,
         cost: Cost { unpriced: 1, ..Cost::default() },
-        worktree: None,
+        ms: 5,
+        count: 1,
+        requests: 1,
+        exceeded: false,
+        bounds,
     });
-    assert_eq!((screen.model.session.usage.total(), screen.model.session.cost.unpriced), (42, 1));
+    assert_eq!(screen.model.session.budget_words(), ["42 of 1.0k tokens"]);
+    screen.type_text("/budget");
+    screen.press(KeyCode::Enter);
+    assert_eq!(
+        screen.model.hint.as_deref(),
+        Some("spent an unknown sum, 42 of 1.0k tokens, 1 request: /budget AMOUNT sets the bound")
+    );
 }

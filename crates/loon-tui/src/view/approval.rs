@@ -132,7 +132,7 @@ fn choice_line(model: &Model, sheet: &Sheet, choice: Choice, marked: bool) -> Li
     line
 }
 
-fn draw_field(
+pub(super) fn draw_field(
     canvas: &mut Canvas<'_>,
     x: u16,
     y: u16,

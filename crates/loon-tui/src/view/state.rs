@@ -62,6 +62,10 @@ fn state(model: &Model) -> Line {
         };
         return Line::of(&format!("{} {words}, Ctrl+R", glyphs.waiting), Role::Warn);
     }
+    if let Some(budget) = model.budget.as_ref().filter(|_| waiting == 0) {
+        let words = if budget.is_hidden() { "budget spent, Ctrl+R" } else { "asks you" };
+        return Line::of(&format!("{} {words}", glyphs.waiting), Role::Warn);
+    }
     if waiting > 0 {
         return Line::of(&format!("{} asks you", glyphs.waiting), Role::Warn);
     }
@@ -108,9 +112,11 @@ fn items(model: &Model) -> Vec<Line> {
         let about = if meter.estimated { "~" } else { "" };
         items.push(Line::of(&format!("{about}{rate} t/s"), Role::Dim));
     }
-    if let Some(money) = session.money_words() {
-        items.push(Line::of(&money, Role::Dim));
-    }
+    let role = if session.exceeded { Role::Warn } else { Role::Dim };
+    let spent = session.budget_words().into_iter().map(|words| Line::of(&words, role));
+    // A bound that is reached matters more than what stands before it.
+    let at = if session.exceeded { 0 } else { items.len() };
+    items.splice(at..at, spent);
     items
 }
 

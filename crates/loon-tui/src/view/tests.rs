@@ -6,14 +6,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use loon_api::event::{
-    ApprovalRequested, DeltaKind, EffectFinished, EffectStatus, ItemCompleted, ItemDelta,
-    ItemStarted, MeterUpdated, PromptQueued, RecordChanged, RewindPreviewed, SessionOpened,
+    ApprovalRequested, BudgetReached, DeltaKind, ItemCompleted, ItemDelta, ItemStarted,
+    MeterUpdated, PromptQueued, RecordChanged, ResourcesUpdated, RewindPreviewed, SessionOpened,
     SessionState, TurnStarted,
 };
 use loon_api::{
-    AgentEvent, Approval, ApprovalId, At, CallId, ChecklistStep, Cost, EffectKey, Envelope,
-    ExecutionId, FileChange, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Task,
-    ToolCallItem, ToolCallStatus, ToolResult, Usage, WorkStatus,
+    AgentEvent, Approval, ApprovalId, At, Bounds, CallId, ChecklistStep, Cost, Envelope,
+    ExecutionId, FileChange, Item, ItemBody, ItemId, Mode, PermissionRule, ReachedBound,
+    RecordChange, Task, ToolCallItem, ToolCallStatus, ToolResult, Usage, WorkStatus,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -201,19 +201,7 @@ impl Screen {
 
     fn spend(&mut self) {
         let usd = serde_json::from_str("\"0.1134\"").unwrap();
-        self.tell(EffectFinished {
-            key: EffectKey::model(1, 0),
-            status: EffectStatus::Completed,
-            error: None,
-            ms: 900,
-            usage: Usage {
-                input_tokens: Some(38_120),
-                output_tokens: Some(3_044),
-                ..Usage::default()
-            },
-            cost: Cost { usd, unpriced: 0 },
-            output: None,
-        });
+        self.tell(used(Cost { usd, unpriced: 0 }, Bounds::default()));
     }
 
     /// Asks how far to go back to the first message.
@@ -535,5 +523,33 @@ fn the_smallest_screens_do_not_fail() {
         screen.shown();
         screen.model.layers.push(crate::popup::help::open());
         screen.shown();
+    }
+}
+
+fn used(cost: Cost, bounds: Bounds) -> ResourcesUpdated {
+    let usage =
+        Usage { input_tokens: Some(38_120), output_tokens: Some(3_044), ..Usage::default() };
+    ResourcesUpdated {
+        tokens: usage.total(),
+        usage,
+        cost,
+        ms: 900,
+        count: 1,
+        requests: 1,
+        exceeded: bounds != Bounds::default(),
+        bounds,
+    }
+}
+
+#[test]
+fn a_reached_budget_asks_in_place_of_the_composer() {
+    for size in [(100, 30), (30, 10)] {
+        let mut screen = Screen::new(size.0, size.1);
+        let (limit, spent) = ("0.1".parse().unwrap(), "0.1134".parse().unwrap());
+        let bounds = Bounds { max_usd: Some(limit), ..Bounds::default() };
+        screen.tell(used(Cost { usd: spent, unpriced: 2 }, bounds));
+        let reached = ReachedBound::MaxUsd { limit, used: spent };
+        screen.tell(BudgetReached { reached });
+        insta::assert_snapshot!(format!("budget_{}", size.0), screen.shown());
     }
 }

@@ -9,10 +9,11 @@ use loon_api::{
     Usage,
 };
 
-use super::super::{Budget, EffectFailure, ModelOutcome, RetryPolicy};
+use super::super::{EffectFailure, ModelOutcome, RetryPolicy};
 use super::{FakeModel, House, answer, ask, cents, house, options, request, said, tokens};
 use crate::gate::GateOptions;
 use crate::port::{Follow, Progress};
+use crate::tree::{Budget, Tree};
 
 fn busy() -> ModelError {
     ModelError::new(ModelErrorKind::Overloaded, "busy")
@@ -239,7 +240,7 @@ async fn a_timeout_covers_all_attempts_together() {
 }
 
 #[tokio::test]
-async fn the_effect_that_reaches_a_bound_completes_and_the_next_is_denied() {
+async fn k002_k003_the_effect_that_reaches_a_bound_completes_and_the_next_is_denied() {
     let bounds = [
         Budget { max_usd: Some(cents(12)), ..Budget::default() },
         Budget { max_tokens: Some(12), ..Budget::default() },
@@ -247,7 +248,8 @@ async fn the_effect_that_reaches_a_bound_completes_and_the_next_is_denied() {
     ];
     for budget in bounds {
         let house = house(None).await;
-        let gate = house.gate(GateOptions { budget, ..options(vec![]) });
+        let tree = Tree::new(budget, None);
+        let gate = house.gate(GateOptions { tree, ..options(vec![]) });
         let model = Arc::new(FakeModel::new([Ok(answer("a", tokens(10, 2)))]));
         gate.model(ask(0, &model, &request()), said(0)).await.unwrap();
         let failure = gate.model(ask(1, &model, &request()), said(1)).await.unwrap_err();

@@ -11,7 +11,9 @@ use loon_api::{
 use serde_json::json;
 
 use super::super::tool::shortened;
-use super::super::{Authority, Budget, Gate, GateOptions, ToolEffect, Verdict};
+use crate::tree::{Budget, Tree};
+
+use super::super::{Authority, Gate, GateOptions, ToolEffect, Verdict};
 use super::{
     Behaviour, FakeModel, FakeTool, Fixed, House, Person, answer, ask, call, cents, house, of,
     options, request, said, text, tokens,
@@ -26,7 +28,10 @@ fn second(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn spawn(gate: &Arc<Gate>, effect: ToolEffect<'static>) -> tokio::task::JoinHandle<Item> {
+pub(super) fn spawn(
+    gate: &Arc<Gate>,
+    effect: ToolEffect<'static>,
+) -> tokio::task::JoinHandle<Item> {
     let gate = Arc::clone(gate);
     tokio::spawn(async move { gate.tool(effect).await.unwrap() })
 }
@@ -368,7 +373,8 @@ async fn a_spent_budget_denies_tools_except_for_requests() {
         let house = house(None).await;
         let tool = FakeTool::new("t", ToolClass::Reads, Behaviour::Answers);
         let tools: Vec<Arc<dyn crate::port::Tool>> = vec![Arc::<FakeTool>::clone(&tool)];
-        let gate = house.gate(GateOptions { budget, ..options(tools) });
+        let tree = Tree::new(budget, None);
+        let gate = house.gate(GateOptions { tree, ..options(tools) });
         let model = Arc::new(FakeModel::new([Ok(answer("a", tokens(1, 0)))]));
         gate.model(ask(0, &model, &request()), said(0)).await.unwrap();
         let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
