@@ -54,8 +54,8 @@ fn what_was_said_is_listed_and_found_again() {
     let server = echo();
     let (home, repo) = chat_setup(&server);
     let (one, two) = (run(&home, &repo, "count the pears"), run(&home, &repo, "and the quinces"));
-    assert_eq!(listed(&home, &repo, &[]), [two.clone(), one.clone()]);
-    assert_eq!(listed(&home, &repo, &["--limit", "1"]), [two.clone()]);
+    assert_eq!(listed(&home, &repo, &[]), [two.as_str(), one.as_str()]);
+    assert_eq!(listed(&home, &repo, &["--limit", "1"]), [two.as_str()]);
     let first = &objects(&home, &repo, &["list", "--json"])[1];
     assert_eq!((&first["title"], &first["turns"]), (&json!("count the pears"), &json!(1)));
     let plain = sessions(&home, &repo, &["list"]).text();
@@ -99,7 +99,7 @@ fn an_index_that_is_gone_broken_or_nowhere_to_keep_costs_nothing_but_time() {
     let finds = || {
         let hits = objects(&home, &repo, &["search", "bananas", "--json"]);
         assert_eq!(hits.iter().map(|hit| &hit["exec"]).collect::<Vec<_>>(), [&json!(exec)]);
-        assert_eq!(listed(&home, &repo, &[]), [exec.clone()]);
+        assert_eq!(listed(&home, &repo, &[]), [exec.as_str()]);
     };
     finds();
     let folder = home.data_dir().join("index");
@@ -212,7 +212,7 @@ fn sessions_are_put_away_thrown_away_and_brought_back() {
     let (home, repo) = chat_setup(&server);
     let (one, two) = (run(&home, &repo, "count the pears"), run(&home, &repo, "and more"));
     assert_eq!(sessions(&home, &repo, &["archive", &two]).code, Some(0));
-    assert_eq!(listed(&home, &repo, &[]), [one.clone()]);
+    assert_eq!(listed(&home, &repo, &[]), [one.as_str()]);
     assert_eq!(listed(&home, &repo, &["--archived"]).len(), 2);
     let newest = Loon::exec(&home, repo.path(), ["--continue", "--mode", "bypass", "go on"]).run();
     assert_eq!(newest.exec(), one, "what was put away is not continued by chance");
@@ -223,7 +223,7 @@ fn sessions_are_put_away_thrown_away_and_brought_back() {
     assert_eq!(unasked.code, Some(2));
     assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
     assert_eq!(sessions(&home, &repo, &["delete", &one, "--yes"]).code, Some(0));
-    assert_eq!(listed(&home, &repo, &["--all"]), [two.clone()]);
+    assert_eq!(listed(&home, &repo, &["--all"]), [two.as_str()]);
     assert_eq!(sessions(&home, &repo, &["undelete", &one]).code, Some(0));
     verifies(&home, &repo, &one);
 

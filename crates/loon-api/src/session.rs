@@ -92,6 +92,7 @@ impl From<TurnStatus> for Outcome {
 }
 
 /// A session as lists show it.
+#[expect(clippy::struct_excessive_bools, reason = "a session can be all of it at once")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
     /// Its id.

@@ -146,7 +146,7 @@ impl SessionIndex {
                 && (filter.children || session.parent.is_none())
                 && (filter.empty || session.turns > 0 || session.damaged)
         });
-        sessions.sort_by(|a, b| (b.updated, b.exec).cmp(&(a.updated, a.exec)));
+        sessions.sort_by_key(|session| std::cmp::Reverse((session.updated, session.exec)));
         sessions.truncate(filter.limit.unwrap_or(usize::MAX));
         for session in &mut sessions {
             if let Some(holder) = store.holder(session.exec) {

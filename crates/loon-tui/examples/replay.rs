@@ -169,7 +169,6 @@ impl Script {
             Command::SearchSessions { query, .. } => {
                 self.send(SessionsFound { query, hits: Vec::new() }).await;
             }
-            Command::Fork { .. } => self.open(false).await,
             Command::History { .. } => {
                 self.send(HistoryPage { items: Vec::new(), more: false }).await;
             }
@@ -201,7 +200,7 @@ impl Script {
                 let texts = std::mem::take(&mut self.queued);
                 self.send(QueueReturned { texts }).await;
             }
-            Command::OpenSession { .. } => self.open(false).await,
+            Command::OpenSession { .. } | Command::Fork { .. } => self.open(false).await,
             Command::Close => self.close().await,
             _ => {}
         }

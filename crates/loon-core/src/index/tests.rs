@@ -1,11 +1,14 @@
 //! Tests of the index over journals in memory and on disk.
 
+use std::fs::File;
+use std::io::Write as _;
+
 use loon_api::event::{
     ExecutionCancelled, ExecutionStarted, ItemCompleted, SessionRewound, TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, At, CallId, Cost, Envelope, ExecutionKind, Item, ItemBody, ItemId, Mode,
-    ToolCallItem, ToolCallStatus, ToolResult, TurnStatus, Usage, VERSION,
+    ToolCallItem, ToolCallStatus, ToolResult, TurnStatus, Usage, VERSION, WorkingRecord,
 };
 use loon_kernel::{FileStore, JournalWriter};
 
@@ -75,6 +78,10 @@ impl Journal {
     }
 }
 
+fn put(path: &Path, bytes: &[u8]) {
+    File::create(path).unwrap().write_all(bytes).unwrap();
+}
+
 fn search(
     index: &SessionIndex,
     store: &dyn JournalStore,
@@ -115,7 +122,7 @@ fn words_of_people_and_of_tools_are_found_as_they_come() {
     assert_eq!(search(&index, &store, "pager"), []);
     assert_eq!(search(&index, &store, "lexer"), [(exec, "1.u0".to_owned())]);
     // What left the conversation is not found.
-    let (to, text, record) = (ItemId::user(2, 0), "and now".to_owned(), Default::default());
+    let (to, text, record) = (ItemId::user(2, 0), "and now".to_owned(), WorkingRecord::default());
     journal.add(0, SessionRewound { to, text, record });
     assert_eq!(search(&index, &store, "cherry"), []);
 }
@@ -163,7 +170,7 @@ fn an_index_that_is_no_database_or_damaged_is_made_anew() {
     let damage = |bytes: &[u8]| {
         let _ = std::fs::remove_file(path.with_extension("db-wal"));
         let _ = std::fs::remove_file(path.with_extension("db-shm"));
-        std::fs::write(&path, bytes).unwrap();
+        put(&path, bytes);
     };
     damage(b"this is no database, whatever it may be called");
     assert_eq!(search(&SessionIndex::at(path.clone()), &store, "bananas").len(), 1);
@@ -212,11 +219,11 @@ fn a_journal_that_breaks_off_stays_in_lists() {
     let path = store.dir(exec).join("journal.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let broken = text.replacen("\"turn.finished\"", "\"turn.fin", 1) + "{}\n";
-    std::fs::write(&path, &broken).unwrap();
+    put(&path, broken.as_bytes());
     let listed = index.list(&store, &Filter::default()).unwrap();
     assert_eq!((listed[0].title.as_str(), listed[0].state()), ("fix the pager", "damaged"));
     // Mended by hand, it is taken in from its beginning.
-    std::fs::write(&path, &text).unwrap();
+    put(&path, text.as_bytes());
     let listed = index.list(&store, &Filter::default()).unwrap();
     assert_eq!((listed[0].turns, listed[0].state()), (1, "open"));
 }

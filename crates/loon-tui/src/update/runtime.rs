@@ -112,7 +112,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         }
         AgentEvent::SessionReleased(_) => {
             if let Some(holder) = &mut model.session.watched {
-                holder.words = "no process".to_owned();
+                "no process".clone_into(&mut holder.words);
             }
             model.session.turn = None;
             let words = "no process works in this session now; /takeover goes on in it here";

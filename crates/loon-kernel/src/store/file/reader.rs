@@ -116,10 +116,10 @@ impl FileRecords {
     fn read(&mut self) -> Result<Option<Envelope>, StoreError> {
         loop {
             if !self.lines.advance().map_err(io_error("read", &self.path))? {
-                return if !self.begun {
-                    Err(self.corrupt("the file is empty".to_owned()))
-                } else {
+                return if self.begun {
                     Ok(None)
+                } else {
+                    Err(self.corrupt("the file is empty".to_owned()))
                 };
             }
             self.line += 1;

@@ -1,12 +1,14 @@
 //! Forks of journals: both go on, and neither knows of what the other does then.
 
+use std::fs::File;
+use std::io::Write as _;
+
 use loon_api::event::SessionForked;
-use loon_api::{AgentEvent, At};
+use loon_api::{AgentEvent, At, ExecutionId};
 
 use super::super::super::tests::{first, journal, last, note, read};
 use super::super::super::{JournalStore, MemoryStore, StoreError};
 use super::super::FileStore;
-use loon_api::ExecutionId;
 
 fn now() -> At {
     At::from_unix_ms(1_800_000_000_000)
@@ -75,7 +77,8 @@ fn a_changed_journal_is_not_vouched_for() {
     let store = FileStore::new(dir.path());
     let (exec, _) = journal(&store, 4);
     let text = std::fs::read_to_string(store.journal(exec)).unwrap();
-    std::fs::write(store.journal(exec), text.replace("note 2", "note X")).unwrap();
+    let mut file = File::create(store.journal(exec)).unwrap();
+    file.write_all(text.replace("note 2", "note X").as_bytes()).unwrap();
     let error = store.fork(exec, 4, now()).unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { line: 2, .. }), "{error:?}");
     assert_eq!(store.list().unwrap(), [exec], "nothing is left of the fork");
