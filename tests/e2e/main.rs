@@ -16,6 +16,7 @@ mod permission;
 mod provider;
 mod record;
 mod scripts;
+mod sessions;
 mod skills;
 mod subagents;
 mod tools;

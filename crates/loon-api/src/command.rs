@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Bounds;
-use crate::id::{ApprovalId, ItemId};
+use crate::id::{ApprovalId, ExecutionId, ItemId, TurnNumber};
 use crate::permission::{Mode, PermissionRule};
+use crate::session::SessionAccess;
 
 /// How long a decision holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -109,13 +110,37 @@ pub enum Command {
         /// At most this many.
         limit: u32,
     },
-    /// Send the sessions of this folder, newest first, as `sessions.listed`.
-    ListSessions,
-    /// Leave this session and continue another. Answered by `session.opened`.
+    /// Send the newest sessions, newest first, as `sessions.listed`.
+    ListSessions {
+        /// Those of every folder, not of this one alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
+    /// Search the words of all sessions: what people, models and tools said. Answered by
+    /// `sessions.found`.
+    SearchSessions {
+        /// Words that must all occur in one item.
+        query: String,
+        /// In sessions of every folder, not of this one alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
+    /// Begin a new session that has the records of this one, and go on in it. Answered by
+    /// `session.opened`.
+    Fork {
+        /// Up to the end of this turn; absent up to now. Not while a turn runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<TurnNumber>,
+    },
+    /// Leave this session and continue another. Answered by `session.opened`, or by `session.held` if
+    /// another process works in that one.
     OpenSession {
         /// The session; absent begins a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        exec: Option<crate::id::ExecutionId>,
+        exec: Option<ExecutionId>,
+        /// How.
+        #[serde(default, skip_serializing_if = "is_write")]
+        access: SessionAccess,
     },
     /// Send the models that settings name, as `models.listed`.
     ListModels,
@@ -123,4 +148,9 @@ pub enum Command {
     Close,
     /// A signal asks the process to end: stop the turn, then close with outcome `terminated`.
     Terminate,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_write(access: &SessionAccess) -> bool {
+    *access == SessionAccess::Write
 }

@@ -24,7 +24,9 @@ use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
 use crate::record::{RecordChange, WorkingRecord};
-use crate::session::{ExecutionKind, Outcome, SessionSummary, TurnStatus};
+use crate::session::{
+    ExecutionKind, Outcome, SessionHit, SessionHolder, SessionSummary, TurnStatus,
+};
 use crate::subagent::{SubagentStatus, WorktreeState};
 
 events! {
@@ -234,6 +236,14 @@ events! {
         #[serde(default)]
         record: WorkingRecord,
     }
+    /// Record: this session begins with records of another one, those before this one. What they used
+    /// counts there, not here.
+    SessionForked = "session.forked" {
+        /// The other session.
+        from: ExecutionId,
+        /// Number of records that both have.
+        records: u64,
+    }
     /// Record: the user changed the working record.
     RecordChanged = "record.changed" {
         /// How.
@@ -315,6 +325,27 @@ events! {
         /// Newest first.
         #[serde(default)]
         sessions: Vec<SessionSummary>,
+    }
+    /// Passing: the answer to `search_sessions`.
+    SessionsFound = "sessions.found" {
+        /// What was looked for.
+        query: String,
+        /// Best first.
+        #[serde(default)]
+        hits: Vec<SessionHit>,
+    }
+    /// Passing: a session cannot be opened to work in it, for another process does. For the session
+    /// that is watched: another process works in it from now on.
+    SessionHeld = "session.held" {
+        /// The session.
+        session: ExecutionId,
+        /// Who has it.
+        holder: SessionHolder,
+    }
+    /// Passing: no process works in the watched session any more.
+    SessionReleased = "session.released" {
+        /// The session.
+        session: ExecutionId,
     }
     /// Passing: the answer to `list_models`.
     ModelsListed = "models.listed" {

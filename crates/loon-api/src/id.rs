@@ -113,6 +113,11 @@ impl CallId {
 }
 
 impl ItemId {
+    /// The turn it belongs to, if it is an id of ours.
+    pub fn turn(&self) -> Option<TurnNumber> {
+        self.0.split_once('.')?.0.parse().ok()
+    }
+
     /// The `index`-th text of the answer of step `step` of turn `turn`.
     pub fn text(turn: TurnNumber, step: u32, index: u32) -> Self {
         Self(format!("{turn}.{step}.m{index}"))

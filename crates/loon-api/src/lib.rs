@@ -37,7 +37,10 @@ pub use permission::{
     Approval, Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, RuleSet, Subject,
 };
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
-pub use session::{ExecutionKind, Outcome, SessionSummary, ToolSet, TurnStatus};
+pub use session::{
+    ExecutionKind, Outcome, SessionAccess, SessionHit, SessionHolder, SessionSummary, ToolSet,
+    TurnStatus,
+};
 pub use subagent::{SubagentStatus, WorktreeState};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::ExecutionId;
+use crate::id::{ExecutionId, ItemId, TurnNumber};
+use crate::money::Cost;
 use crate::time::At;
 
 /// What sort of work an execution is.
@@ -91,6 +92,7 @@ impl From<TurnStatus> for Outcome {
 }
 
 /// A session as lists show it.
+#[expect(clippy::struct_excessive_bools, reason = "a session can be all of it at once")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
     /// Its id.
@@ -108,7 +110,125 @@ pub struct SessionSummary {
     /// Model of its last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Branch of its last turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// What it cost so far; a fork counts from where it began.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub cost: Cost,
+    /// The execution that started it; absent for sessions of people and programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ExecutionId>,
+    /// The session whose first records it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ExecutionId>,
     /// A process writes it right now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
+    /// That process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Its last turn has not ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
+    /// It was cancelled and cannot be continued.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// Lists leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    /// Its journal cannot be read to the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
+}
+
+fn is_nothing(cost: &Cost) -> bool {
+    *cost == Cost::default()
+}
+
+impl SessionSummary {
+    /// A session of which nothing but its id is known.
+    pub fn begun(exec: ExecutionId, created: At) -> Self {
+        Self {
+            exec,
+            title: String::new(),
+            cwd: String::new(),
+            created,
+            updated: created,
+            turns: 0,
+            model: None,
+            branch: None,
+            cost: Cost::default(),
+            parent: None,
+            forked_from: None,
+            live: false,
+            pid: None,
+            unfinished: false,
+            cancelled: false,
+            archived: false,
+            damaged: false,
+        }
+    }
+
+    /// Where it stands, in one word.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Self { damaged: true, .. } => "damaged",
+            Self { live: true, .. } => "live",
+            Self { cancelled: true, .. } => "cancelled",
+            Self { archived: true, .. } => "archived",
+            Self { unfinished: true, .. } => "unfinished",
+            _ => "open",
+        }
+    }
+}
+
+/// One place that a search over all sessions found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionHit {
+    /// The session.
+    pub exec: ExecutionId,
+    /// The item.
+    pub item: ItemId,
+    /// Its turn.
+    pub turn: TurnNumber,
+    /// Whose words: `user`, `assistant`, `tool` or `notice`.
+    pub kind: String,
+    /// The words that were found with some around them, on one line.
+    pub snippet: String,
+    /// First words of the session's first prompt.
+    pub title: String,
+    /// Folder it works in.
+    pub cwd: String,
+    /// When its last record was written.
+    pub updated: At,
+    /// Lists leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    /// The execution that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ExecutionId>,
+}
+
+/// The process that writes a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionHolder {
+    /// Its process id, if it left one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Who it is, in words that may stand in a sentence.
+    pub words: String,
+}
+
+/// How a session is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionAccess {
+    /// To work in it. Refused while another process does.
+    #[default]
+    Write,
+    /// To see what another process does in it.
+    Watch,
+    /// To work in it; a process that does so can write nothing more.
+    TakeOver,
 }

@@ -1,11 +1,17 @@
 //! The command line.
 
+mod sessions;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loon_api::{Mode, ToolSet};
 use loon_config::{Layer, parse_period};
+
+pub(crate) use self::sessions::{
+    ExportArgs, ListArgs, ManyArgs, PruneArgs, SearchArgs, SessionsCommand,
+};
 
 /// Loom, a coding agent for the terminal.
 ///
@@ -23,7 +29,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct ScreenArgs {
     /// Begin with this prompt.
+    #[arg(conflicts_with = "watch")]
     pub(crate) prompt: Option<String>,
+    /// With --resume: only see what another process does in the session.
+    #[arg(long, requires = "resume", conflicts_with = "take_over")]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 }
@@ -37,6 +47,9 @@ pub(crate) struct SessionArgs {
     /// Continue the session with this id, or the beginning of one, in its own folder.
     #[arg(long, short = 'r', value_name = "ID")]
     pub(crate) resume: Option<String>,
+    /// With --resume: although another process works in the session, which can write nothing more then.
+    #[arg(long, requires = "resume")]
+    pub(crate) take_over: bool,
     /// Model to use, as provider/model.
     #[arg(long, short, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
@@ -129,7 +142,7 @@ pub(crate) enum Commands {
     Exec(ExecArgs),
     /// Watch a scripted model repair a real repository; needs no key and no network.
     Demo(DemoArgs),
-    /// List, show, check and mend sessions.
+    /// List, search, show, fork, carry elsewhere, check and mend sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// End a session's work, wherever it runs. Nothing is written to it after that.
@@ -208,55 +221,6 @@ pub(crate) struct DemoArgs {
     /// With --headless: print events, one JSON object a line.
     #[arg(long, requires = "headless")]
     pub(crate) json: bool,
-}
-
-/// `loon sessions`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// Sessions of this folder, newest first.
-    List {
-        /// Sessions of every folder.
-        #[arg(long)]
-        all: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print a session's transcript.
-    Show {
-        /// The session's id, or its beginning.
-        id: String,
-    },
-    /// Open a session on the full screen.
-    Resume {
-        /// The session's id, or its beginning.
-        id: String,
-    },
-    /// Check a session's journal: its chain, its numbers, its blobs.
-    Verify {
-        /// The session's id, or its beginning.
-        #[arg(required_unless_present = "all")]
-        id: Option<String>,
-        /// Check every session.
-        #[arg(long, conflicts_with = "id")]
-        all: bool,
-    },
-    /// Mend a session's journal, or save what is whole into a new session.
-    Repair {
-        /// The session's id, or its beginning.
-        id: String,
-    },
-    /// Write a session as Markdown, or as its events.
-    Export {
-        /// The session's id, or its beginning.
-        id: String,
-        /// Write the events as JSON lines.
-        #[arg(long)]
-        json: bool,
-        /// The file; standard output if missing.
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
 }
 
 /// `loon models`.

@@ -41,6 +41,16 @@ impl Failure {
         self
     }
 
+    /// The reader of what was written is gone.
+    pub(crate) fn reader_gone() -> Self {
+        Self { error: ErrorInfo::new(ErrorCode::Io, "the reader is gone"), exit: 141 }
+    }
+
+    /// True if nothing but that went wrong.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.exit == 141
+    }
+
     /// What went wrong.
     pub(crate) fn error(&self) -> &ErrorInfo {
         &self.error
@@ -87,6 +97,9 @@ impl From<anyhow::Error> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::reader_gone();
+        }
         Self::other(error.to_string())
     }
 }

@@ -139,6 +139,38 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
     }
 }
 
+/// Prints what happens in a session that is only watched, until no process works in it any more.
+pub(crate) async fn follow(runtime: Runtime) -> Result<u8, Failure> {
+    let mut signals = Signals::listen()?;
+    let Runtime { commands, mut events, done } = runtime;
+    let mut status = 0;
+    loop {
+        tokio::select! {
+            asked = signals.next() => {
+                status = match asked {
+                    Asked::Interrupt => Outcome::Interrupted.exit_code(),
+                    Asked::Terminate => Outcome::Terminated.exit_code(),
+                };
+                let _ = commands.send(Command::Close).await;
+            }
+            event = events.recv() => {
+                let Some(event) = event else { break };
+                if let AgentEvent::SessionReleased(_) = &event.event {
+                    let _ = commands.send(Command::Close).await;
+                }
+                match output::print(&event) {
+                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                        return Ok(READER_GONE);
+                    }
+                    printed => printed?,
+                }
+            }
+        }
+    }
+    let outcome = done.await.unwrap_or(Outcome::Failed);
+    Ok(if status == 0 { outcome.exit_code() } else { status })
+}
+
 /// How long a reader of standard output is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Haste {

@@ -33,6 +33,11 @@ impl Paths {
         }
     }
 
+    /// The index over all sessions. It can be deleted at any time.
+    pub(crate) fn index_file(&self) -> PathBuf {
+        self.data.join("index/sessions.db")
+    }
+
     /// The file of trusted folders.
     pub(crate) fn trust_file(&self) -> PathBuf {
         self.data.join("trusted.json")

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
-use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions};
+use loon_core::{
+    Dependencies, Given, Limits, SessionChoice, SessionIndex, SessionOptions, Worktrees, sessions,
+};
 use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
@@ -137,7 +139,12 @@ impl Setup {
         let exec = commands::find_session(&store, id)?;
         let own = sessions::folder_of(&store, exec).map(PathBuf::from);
         let setup = Self::load(args.cwd.as_deref().or(own.as_deref()), &args.settings())?;
-        Ok((setup, SessionChoice::Resume(exec)))
+        let choice = if args.take_over {
+            SessionChoice::TakeOver(exec)
+        } else {
+            SessionChoice::Resume(exec)
+        };
+        Ok((setup, choice))
     }
 
     /// What a person should know of the settings: what has no effect, what is unknown.
@@ -195,6 +202,8 @@ impl Setup {
         Policy::new(self.loaded.rules.clone(), self.paths.home.clone(), self.root.clone())
             .protecting(self.paths.config.clone())
             .protecting(self.paths.data.join("executions"))
+            .protecting(self.paths.data.join("trash"))
+            .protecting(self.paths.data.join("index"))
             .protecting(self.paths.trust_file())
     }
 
@@ -212,10 +221,12 @@ impl Setup {
         let models = Arc::new(LiveModels::new(models));
         let root = self.root.clone();
         let store = Arc::new(self.store());
+        let index = SessionIndex::at(self.paths.index_file());
         let web = watch::Sender::new(Arc::new(web::options(settings)));
         let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
         let spawner = Spawner::following(secrets.subscribe());
-        let tools = tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe());
+        let tools =
+            tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe(), index.clone());
         let (follower, updates) = {
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
             Follower::new(self.clone(), &run, Handles { models, prices, web, secrets })
@@ -225,6 +236,7 @@ impl Setup {
         let deps = Dependencies {
             tools,
             store,
+            index,
             clock: Arc::new(SystemClock),
             pricing: prices,
             models,

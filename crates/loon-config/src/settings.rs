@@ -34,6 +34,9 @@ pub struct Settings {
     /// How a session starts and how long it may work on one prompt.
     #[schemars(title = "Session")]
     pub session: Session,
+    /// Which sessions `loon sessions prune` keeps. Nothing goes by itself.
+    #[schemars(title = "Kept sessions")]
+    pub sessions: Sessions,
     /// Limits for a session with everything it starts. Checked before each model request.
     #[schemars(title = "Budget", extend("x-strict" = true))]
     pub budget: Budget,
@@ -60,6 +63,7 @@ impl Default for Settings {
             schema_version: SCHEMA_VERSION,
             providers: IndexMap::new(),
             session: Session::default(),
+            sessions: Sessions::default(),
             budget: Budget::default(),
             permissions: Permissions::default(),
             appearance: Appearance::default(),
@@ -220,6 +224,19 @@ impl Default for Session {
             tools: ToolSet::Full,
         }
     }
+}
+
+/// Which sessions `loon sessions prune` keeps. It shows what would go, and moves it to the trash only
+/// with `--yes`. Archived sessions always stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Sessions {
+    /// Those used in so many days. Absent keeps them whatever their age.
+    #[schemars(title = "Days", range(min = 1, max = 36500))]
+    pub keep_days: Option<u32>,
+    /// The newest so many. Absent keeps them however many they are.
+    #[schemars(title = "Number", range(min = 1, max = 1_000_000))]
+    pub keep_count: Option<u32>,
 }
 
 /// Limits for a session with everything it starts. Absent means no limit.

@@ -4,7 +4,7 @@
 //! exactly what an uninterrupted one would.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loon_api::event::{SubagentFinished, SubagentStarted};
@@ -108,7 +108,19 @@ impl Conversation {
         Self { keep: Some(keep), ..Self::default() }
     }
 
-    /// True if no item was left out.
+    /// Notes that texts of items were left out.
+    pub(crate) fn is_lean(&mut self) {
+        self.cut = true;
+    }
+
+    /// Puts an item in place of the same one without its texts. Nothing else follows from it.
+    pub(crate) fn refill(&mut self, item: &Item) {
+        if let Some(&index) = self.place.get(&item.id) {
+            self.items[index] = item.clone();
+        }
+    }
+
+    /// True if nothing of any item was left out.
     pub fn is_whole(&self) -> bool {
         !self.cut
     }
@@ -150,8 +162,17 @@ impl Conversation {
                 self.children.push(KnownChild { started, finished: None, told: false });
             }
             AgentEvent::SubagentFinished(finished) => self.take_child(finished),
+            AgentEvent::SessionForked(_) => self.begin_anew(),
             _ => {}
         }
+    }
+
+    /// What was spent, what waits and who is at work before a fork belongs to the session it came from.
+    fn begin_anew(&mut self) {
+        self.usage = Usage::default();
+        self.cost = Cost::default();
+        self.queued.clear();
+        self.children.retain(|child| child.finished.is_some());
     }
 
     /// Counts what one effect used. The gate records it; the turn loop, which is handed the same
@@ -328,6 +349,11 @@ impl Conversation {
     /// The newest mode.
     pub fn mode(&self) -> Option<Mode> {
         self.mode
+    }
+
+    /// Folder it works in.
+    pub fn cwd(&self) -> &Path {
+        &self.past.cwd
     }
 
     /// First words of the first prompt.

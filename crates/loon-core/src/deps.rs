@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::conversation::Past;
+use crate::index::SessionIndex;
 use crate::limits::Limits;
 use crate::subagent::Worktrees;
 
@@ -54,6 +55,8 @@ pub type BranchReader = dyn Fn() -> Option<String> + Send + Sync;
 pub struct Dependencies {
     /// Where journals live.
     pub store: Arc<dyn JournalStore>,
+    /// The index over them.
+    pub index: SessionIndex,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
     /// The models.

@@ -1,5 +1,8 @@
 //! The runtime: one session after another, commands in, one stream of events out.
 
+mod lean;
+mod watching;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +10,14 @@ use std::time::Duration;
 use loon_api::event::{Notice, NoticeLevel, StreamFinished};
 use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
-    Usage, VERSION,
+    SessionAccess, SessionHolder, Usage, VERSION,
 };
-use loon_kernel::{Execution, KernelError, StartOptions, StoreError};
+use loon_kernel::{Execution, JournalStore, KernelError, StartOptions, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::lean::LeanItems;
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given};
 use crate::session::{Leave, OPENING_ITEMS, Session, Summary};
@@ -31,13 +35,43 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 /// Commands that may wait.
 const COMMAND_CAPACITY: usize = 64;
 
-/// Which session to serve first.
+/// Which session to serve, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionChoice {
     /// A new one.
     New,
-    /// This one.
+    /// This one, unless another process works in it.
     Resume(ExecutionId),
+    /// This one, only to see what another process does in it.
+    Watch(ExecutionId),
+    /// This one, also if another process works in it, which can write nothing more.
+    TakeOver(ExecutionId),
+}
+
+impl SessionChoice {
+    /// The choice of a command.
+    pub(crate) fn of(exec: Option<ExecutionId>, access: SessionAccess) -> Self {
+        match (exec, access) {
+            (None, _) => Self::New,
+            (Some(exec), SessionAccess::Write) => Self::Resume(exec),
+            (Some(exec), SessionAccess::Watch) => Self::Watch(exec),
+            (Some(exec), SessionAccess::TakeOver) => Self::TakeOver(exec),
+        }
+    }
+
+    /// The session, unless it is a new one.
+    pub fn exec(self) -> Option<ExecutionId> {
+        match self {
+            Self::New => None,
+            Self::Resume(exec) | Self::Watch(exec) | Self::TakeOver(exec) => Some(exec),
+        }
+    }
+}
+
+/// The process that works in a session.
+pub(crate) fn held_by(store: &dyn JournalStore, exec: ExecutionId) -> Option<SessionHolder> {
+    let holder = store.holder(exec)?;
+    Some(SessionHolder { pid: Some(holder.pid), words: holder.words() })
 }
 
 /// Why a runtime cannot go on.
@@ -143,6 +177,32 @@ impl Foreign {
     }
 }
 
+/// A session that was branched off and in which nothing was done yet.
+#[derive(Default)]
+struct Branch {
+    from: Option<ExecutionId>,
+}
+
+impl Branch {
+    fn look_at(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::SessionForked(forked) => self.from = Some(forked.from),
+            AgentEvent::TurnStarted(_) => self.from = None,
+            _ => {}
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.from.map(|from| {
+            format!(
+                "This session is a fork of {from}, which stays as it is. Files are shared by both. \
+                 /undo takes back changes made before the fork while the files are as those left \
+                 them; what was deleted or moved away before it lies with the other session."
+            )
+        })
+    }
+}
+
 fn torn_remark(bytes: u64) -> String {
     format!("A crash left a record of the session unfinished; its {bytes} bytes were moved aside.")
 }
@@ -153,22 +213,42 @@ impl Server {
         mut choice: SessionChoice,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
-        let mut current: Option<ExecutionId> = None;
+        let mut current: Option<(SessionChoice, ExecutionId)> = None;
         loop {
+            if let SessionChoice::Watch(exec) = choice {
+                match self.watch(exec, &mut commands).await {
+                    Ok(Leave::Open(next)) => {
+                        current = Some((choice, exec));
+                        choice = next;
+                    }
+                    Ok(leave) => return self.end_watching(exec, &leave).await,
+                    Err(error) => match current.take() {
+                        Some((former, exec)) => {
+                            self.warn(exec, self.told(choice, &error)).await;
+                            choice = former;
+                        }
+                        None => return self.fail(None, error.info()).await,
+                    },
+                }
+                continue;
+            }
             let opened = match self.open(choice).await {
                 Ok(opened) => opened,
                 Err(error) => match current.take() {
                     // Asked for from inside a session: say so and go back to it.
-                    Some(former) => {
-                        self.warn(former, error.info()).await;
-                        choice = SessionChoice::Resume(former);
+                    Some((former, exec)) => {
+                        self.warn(exec, self.told(choice, &error)).await;
+                        choice = former;
                         continue;
                     }
-                    None => return self.fail(None, error.info()).await,
+                    None => return self.fail(None, self.told(choice, &error)).await,
                 },
             };
             let exec = opened.execution.exec();
-            current = Some(exec);
+            // Without it, a take-over is noticed with the next record only.
+            let _attention = opened.execution.pay_attention().ok();
+            current = Some((SessionChoice::Resume(exec), exec));
+            let current = Some(exec);
             let over = opened.execution.cancel_token().clone();
             self.deps.catch_up();
             let mut deps = self.deps.clone();
@@ -181,17 +261,18 @@ impl Server {
                     biased;
                     served = Box::pin(session.serve()) => served,
                     () = self.moment_after(&over) => {
-                        return self.fail(current, StoreError::Fenced { exec }.info()).await;
+                        return self.fail(current, self.fenced(exec)).await;
                     }
                 },
                 Err(error) => return self.fail(current, error).await,
             };
             commands = served.commands;
             match (served.leave, served.summary) {
-                (_, Err(error)) => return self.fail(current, error.info()).await,
-                (Leave::Open(next), Ok(_)) => {
-                    choice = next.map_or(SessionChoice::New, SessionChoice::Resume);
+                (_, Err(error)) if error.info().code == ErrorCode::Fenced => {
+                    return self.fail(current, self.fenced(exec)).await;
                 }
+                (_, Err(error)) => return self.fail(current, error.info()).await,
+                (Leave::Open(next), Ok(_)) => choice = next,
                 (leave, Ok(summary)) => return self.finish(exec, &leave, summary).await,
             }
         }
@@ -200,14 +281,16 @@ impl Server {
     async fn open(&self, choice: SessionChoice) -> Result<OpenSession, RuntimeError> {
         let mut conversation = match choice {
             SessionChoice::New => Conversation::default(),
-            SessionChoice::Resume(_) => Conversation::newest(OPENING_ITEMS),
+            _ => Conversation::newest(OPENING_ITEMS),
         };
         let mut foreign = Foreign::default();
+        let mut branch = Branch::default();
+        let mut lean = LeanItems::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);
         let options = &self.deps.options;
-        let execution = match choice {
-            SessionChoice::New => {
+        let execution = match choice.exec() {
+            None => {
                 let start = StartOptions {
                     exec: None,
                     kind: ExecutionKind::Session,
@@ -217,13 +300,20 @@ impl Server {
                 };
                 Execution::start(store, clock, start, self.events.clone()).await?
             }
-            SessionChoice::Resume(exec) => {
+            Some(exec) => {
                 let mut fold = |envelope: &Envelope| {
                     conversation.apply(envelope.turn, &envelope.event);
+                    lean.look_at(envelope);
                     foreign.look_at(&envelope.event);
+                    branch.look_at(&envelope.event);
                 };
-                let execution =
-                    Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
+                let events = self.events.clone();
+                let execution = if matches!(choice, SessionChoice::TakeOver(_)) {
+                    Execution::take_over(store, clock, exec, events, &mut fold).await?
+                } else {
+                    Execution::resume(store, clock, exec, events, &mut fold).await?
+                };
+                lean.refill(self.deps.store.as_ref(), exec, &mut conversation)?;
                 if let Given { value: Some(deadline), explicit: true } = options.deadline {
                     execution.set_deadline(deadline).await?;
                 }
@@ -231,11 +321,12 @@ impl Server {
             }
         };
         let torn = execution.repaired_bytes().map(torn_remark);
-        let remarks = torn.into_iter().chain(foreign.remark()).collect();
+        let remarks = torn.into_iter().chain(foreign.remark()).chain(branch.remark()).collect();
         Ok(OpenSession { execution, conversation, remarks })
     }
 
     async fn finish(&self, exec: ExecutionId, leave: &Leave, summary: Summary) -> Outcome {
+        self.index(exec);
         let (mut outcome, error) = match summary.last {
             Some(end) => (end.status.into(), end.error),
             None => {
@@ -253,6 +344,54 @@ impl Server {
             message: summary.message,
             usage: summary.usage,
             cost: summary.cost,
+        };
+        self.send(exec, finished).await;
+        outcome
+    }
+
+    /// What to say of a session that was not opened.
+    fn told(&self, choice: SessionChoice, error: &RuntimeError) -> ErrorInfo {
+        let info = error.info();
+        let held = choice.exec().and_then(|exec| {
+            let busy = info.code == ErrorCode::Busy;
+            busy.then(|| Some((exec, held_by(self.deps.store.as_ref(), exec)?))).flatten()
+        });
+        let Some((exec, holder)) = held else { return info };
+        let message = format!("session {exec} is in use by {}", holder.words);
+        ErrorInfo::new(ErrorCode::Busy, message)
+            .hint(format!("`loon sessions watch {exec}` shows what it does"))
+            .hint(format!(
+                "`loon --resume {exec} --take-over` ends its work there and goes on here"
+            ))
+            .hint(format!("`loon sessions fork {exec}` branches off from it"))
+    }
+
+    /// What to say when another process took the session over, or cancelled it.
+    fn fenced(&self, exec: ExecutionId) -> ErrorInfo {
+        let info = StoreError::Fenced { exec }.info();
+        let other = held_by(self.deps.store.as_ref(), exec)
+            .filter(|holder| holder.pid != Some(std::process::id()));
+        let Some(holder) = other else { return info };
+        let message = format!(
+            "session {exec} was taken over by {}; nothing more is written here",
+            holder.words
+        );
+        ErrorInfo::new(ErrorCode::Fenced, message)
+            .hint(format!("`loon sessions watch {exec}` shows what happens in it"))
+    }
+
+    async fn end_watching(&self, exec: ExecutionId, leave: &Leave) -> Outcome {
+        let outcome = match leave {
+            Leave::Terminate => Outcome::Terminated,
+            _ => Outcome::Completed,
+        };
+        let finished = StreamFinished {
+            outcome,
+            exit_code: u32::from(outcome.exit_code()),
+            error: None,
+            message: None,
+            usage: Usage::default(),
+            cost: Cost::default(),
         };
         self.send(exec, finished).await;
         outcome
@@ -283,6 +422,13 @@ impl Server {
             told.await;
         }
         outcome
+    }
+
+    /// Takes what the session wrote into the index. Nothing waits for it: what is missed is found by the
+    /// next look.
+    fn index(&self, exec: ExecutionId) {
+        let (index, store) = (self.deps.index.clone(), Arc::clone(&self.deps.store));
+        tokio::task::spawn_blocking(move || index.refresh_one(store.as_ref(), exec));
     }
 
     async fn moment_after(&self, over: &CancellationToken) {

@@ -2,14 +2,15 @@
 
 mod commands;
 mod opening;
+mod shelf;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{
-    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ExecutionId, ItemBody, Mode, TurnNumber,
-    Usage, WorkingRecord,
+    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ItemBody, Mode, TurnNumber, Usage,
+    WorkingRecord,
 };
 use loon_kernel::{
     Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy, Terms, Tool,
@@ -24,7 +25,8 @@ use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
-use crate::runtime::RuntimeError;
+use crate::looks::Looks;
+use crate::runtime::{RuntimeError, SessionChoice};
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
 use crate::subagent::{Children, Lineage, next_news};
@@ -40,7 +42,7 @@ pub(crate) enum Leave {
     /// A signal asked.
     Terminate,
     /// On to another session, or a new one.
-    Open(Option<ExecutionId>),
+    Open(SessionChoice),
 }
 
 /// What a session gives back when it is left.
@@ -94,6 +96,8 @@ pub(crate) struct Session {
     pub(crate) children: Option<Children>,
     resumed: bool,
     commands: mpsc::Receiver<Command>,
+    /// Looks into the index of sessions, which the turn does not wait for.
+    looks: Looks,
 }
 
 impl Session {
@@ -188,6 +192,7 @@ impl Session {
             children,
             resumed,
             commands,
+            looks: Looks::default(),
         })
     }
 
@@ -209,6 +214,9 @@ impl Session {
         self.settle_children().await?;
         self.tell_opened().await;
         self.begin_budget().await?;
+        if !self.lineage.is_child() {
+            self.looks.neighbours(&self.deps, self.recorder.exec());
+        }
         loop {
             if self.leave.is_some() {
                 self.close_children().await?;
@@ -242,6 +250,7 @@ impl Session {
                 },
                 () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
+                answer = self.looks.next() => self.tell(answer).await,
             }
         }
     }
@@ -305,6 +314,7 @@ impl Session {
                 },
                 () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
+                answer = self.looks.next() => self.tell(answer).await,
                 done = &mut work => return Ok(done),
             }
         }

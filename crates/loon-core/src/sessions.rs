@@ -1,41 +1,24 @@
-//! Lists of sessions, read from their journals.
+//! Finding sessions, and branching off from them.
+
+mod fork;
 
 use std::str::FromStr as _;
 
-use loon_api::{AgentEvent, Envelope, ExecutionId, ExecutionKind, ItemBody, SessionSummary};
+use loon_api::{AgentEvent, ExecutionId, ExecutionKind};
 use loon_kernel::{JournalStore, StoreError};
 
-use crate::conversation::title_of;
+pub use self::fork::{ForkError, fork_session, turn_of};
 
-/// The newest sessions, newest first: those of the folder `cwd`, or all. Sessions without a turn have
-/// nothing to go back to and are left out, as are damaged journals, which `loon sessions verify --all`
-/// names.
-pub fn list_sessions(
-    store: &dyn JournalStore,
-    cwd: Option<&str>,
-    limit: usize,
-) -> Result<Vec<SessionSummary>, StoreError> {
-    let mut sessions = Vec::new();
-    for exec in store.list()? {
-        if sessions.len() == limit {
-            break;
-        }
-        if cwd.is_some_and(|cwd| folder_of(store, exec).as_deref() != Some(cwd)) {
-            continue;
-        }
-        sessions.extend(summarize(store, exec));
-    }
-    Ok(sessions)
-}
-
-/// The newest session of a folder that has a turn.
+/// The newest session of a folder that has a turn and was not put away.
 pub fn newest_session(
     store: &dyn JournalStore,
     cwd: &str,
 ) -> Result<Option<ExecutionId>, StoreError> {
+    let is_shown = |exec| store.stamp(exec).is_some_and(|stamp| !stamp.archived);
     let mut newest = store.list()?.into_iter();
-    Ok(newest
-        .find(|exec| folder_of(store, *exec).as_deref() == Some(cwd) && has_turn(store, *exec)))
+    Ok(newest.find(|exec| {
+        folder_of(store, *exec).as_deref() == Some(cwd) && is_shown(*exec) && has_turn(store, *exec)
+    }))
 }
 
 fn has_turn(store: &dyn JournalStore, exec: ExecutionId) -> bool {
@@ -51,12 +34,20 @@ pub fn find_session(
     if let Ok(exec) = ExecutionId::from_str(prefix) {
         return Ok(Ok(exec));
     }
-    let mut matches: Vec<ExecutionId> = store.list()?;
-    matches.retain(|exec| exec.to_string().starts_with(prefix));
-    Ok(match matches[..] {
+    Ok(begins_with(store.list()?, prefix))
+}
+
+/// The one of these ids that begins with `prefix`, else all that do.
+pub fn begins_with(
+    mut ids: Vec<ExecutionId>,
+    prefix: &str,
+) -> Result<ExecutionId, Vec<ExecutionId>> {
+    let prefix = prefix.to_ascii_lowercase();
+    ids.retain(|exec| exec.to_string().starts_with(&prefix));
+    match ids[..] {
         [one] if !prefix.is_empty() => Ok(one),
-        _ => Err(matches),
-    })
+        _ => Err(ids),
+    }
 }
 
 /// The folder that a session's first record names; nothing for other kinds of execution.
@@ -69,43 +60,31 @@ pub fn folder_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<String> 
     }
 }
 
-fn summarize(store: &dyn JournalStore, exec: ExecutionId) -> Option<SessionSummary> {
-    let mut summary: Option<SessionSummary> = None;
-    for record in store.read(exec).ok()? {
-        let Ok(record) = record else { break };
-        let Some(summary) = &mut summary else {
-            summary = Some(begun(exec, record)?);
-            continue;
-        };
-        summary.updated = record.at;
-        match record.event {
-            AgentEvent::TurnStarted(started) => {
-                summary.turns += 1;
-                summary.model = Some(started.model);
+/// The execution and all that it started, and that those started, itself first.
+pub fn family(store: &dyn JournalStore, exec: ExecutionId) -> Result<Vec<ExecutionId>, StoreError> {
+    let mut found = vec![exec];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        next += 1;
+        for record in store.read(parent)? {
+            // What cannot be read names no more children.
+            let Ok(record) = record else { break };
+            if let AgentEvent::SubagentStarted(started) = record.event
+                && !found.contains(&started.child)
+                && is_child_of(store, started.child, parent)
+            {
+                found.push(started.child);
             }
-            AgentEvent::ItemCompleted(completed) if summary.title.is_empty() => {
-                if let ItemBody::UserMessage { text, .. } = &completed.item.body {
-                    summary.title = title_of(text);
-                }
-            }
-            _ => {}
         }
     }
-    let summary = summary.filter(|summary| summary.turns > 0)?;
-    Some(SessionSummary { live: store.is_live(exec), ..summary })
+    Ok(found)
 }
 
-/// The summary of a session of which only the first record is known.
-fn begun(exec: ExecutionId, first: Envelope) -> Option<SessionSummary> {
-    let AgentEvent::ExecutionStarted(started) = first.event else { return None };
-    (started.kind == ExecutionKind::Session).then_some(SessionSummary {
-        exec,
-        title: String::new(),
-        cwd: started.cwd,
-        created: first.at,
-        updated: first.at,
-        turns: 0,
-        model: None,
-        live: false,
+/// A fork names children too that belong to the session it came from.
+fn is_child_of(store: &dyn JournalStore, child: ExecutionId, parent: ExecutionId) -> bool {
+    let first = store.read(child).ok().and_then(|mut records| records.next()?.ok());
+    first.is_some_and(|first| match first.event {
+        AgentEvent::ExecutionStarted(started) => started.parent == Some(parent),
+        _ => false,
     })
 }

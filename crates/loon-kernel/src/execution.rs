@@ -18,7 +18,11 @@ use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
 use crate::recorder::Recorder;
-use crate::store::{JournalStore, JournalWriter, StopRequest};
+use crate::store::{JournalStore, JournalWriter, Opened, StopRequest};
+
+mod attention;
+
+pub use attention::Attention;
 
 /// How long a cancel waits for running effects to end by themselves before it settles them.
 const SETTLE: Duration = Duration::from_millis(800);
@@ -70,7 +74,8 @@ impl Execution {
         Ok(Self::new(recorder, store, None))
     }
 
-    /// Opens an execution again. `each` sees every old record in order. Effects that were begun and
+    /// Opens an execution again. `each` sees every old record in order, as
+    /// [`JournalStore::read_lean`] gives it. Effects that were begun and
     /// never ended are recorded as unknown; open requests for a decision are withdrawn. A cancelled
     /// execution is refused.
     pub async fn resume(
@@ -81,8 +86,31 @@ impl Execution {
         each: &mut (dyn FnMut(&Envelope) + Send),
     ) -> Result<Self, KernelError> {
         let opened = store.open(exec)?;
+        Self::go_on(store, clock, exec, events, each, opened).await
+    }
+
+    /// The same although another process may be at work in it, which can write nothing more.
+    pub async fn take_over(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        exec: ExecutionId,
+        events: mpsc::Sender<Arc<Envelope>>,
+        each: &mut (dyn FnMut(&Envelope) + Send),
+    ) -> Result<Self, KernelError> {
+        let opened = store.take_over(exec)?;
+        Self::go_on(store, clock, exec, events, each, opened).await
+    }
+
+    async fn go_on(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        exec: ExecutionId,
+        events: mpsc::Sender<Arc<Envelope>>,
+        each: &mut (dyn FnMut(&Envelope) + Send),
+        opened: Opened,
+    ) -> Result<Self, KernelError> {
         let mut state = ExecutionState::default();
-        for envelope in store.read(exec)? {
+        for envelope in store.read_lean(exec, Box::new(|_| false))? {
             let envelope = envelope?;
             state.apply(&envelope);
             each(&envelope);

@@ -173,6 +173,7 @@ impl ExecutionState {
                 self.asking.remove(&event.approval);
             }
             AgentEvent::SubagentFinished(event) => self.take_child(event),
+            AgentEvent::SessionForked(_) => self.begin_anew(),
             AgentEvent::ItemStarted(_)
             | AgentEvent::ItemDelta(_)
             | AgentEvent::ItemDropped(_)
@@ -188,6 +189,9 @@ impl ExecutionState {
             | AgentEvent::SessionOpened(_)
             | AgentEvent::HistoryPage(_)
             | AgentEvent::SessionsListed(_)
+            | AgentEvent::SessionsFound(_)
+            | AgentEvent::SessionHeld(_)
+            | AgentEvent::SessionReleased(_)
             | AgentEvent::ModelsListed(_)
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ResourcesUpdated(_)
@@ -205,6 +209,17 @@ impl ExecutionState {
         self.parent = event.parent;
         self.started_at = Some(at);
         self.deadline = event.deadline_ms.map(Duration::from_millis);
+    }
+
+    /// What was used, and how long was worked, before a fork counts for the session it came from. So
+    /// does a turn or an effect that was under way there.
+    fn begin_anew(&mut self) {
+        self.resources = Resources::default();
+        self.worked = Duration::ZERO;
+        self.working_since = None;
+        self.turn = None;
+        self.asking.clear();
+        self.parent = None;
     }
 
     fn finish(&mut self, event: &EffectFinished, seq: Seq, turn: Option<TurnNumber>) {

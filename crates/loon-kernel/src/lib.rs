@@ -16,7 +16,7 @@ pub mod tree;
 
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
-pub use execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
+pub use execution::{Attention, CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,
@@ -26,7 +26,8 @@ pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{
-    Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
-    StoreError, Verified,
+    Changes, Damage, FileStore, Holder, Imported, JournalStore, JournalWriter, LEFT_OUT,
+    MemoryStore, Opened, Place, PlacedRecords, Repaired, Stamp, StopRequest, StoreError, Verified,
+    make_private_folder,
 };
 pub use tree::{Budget, QuotaAnswer, QuotaDesk, Tree};

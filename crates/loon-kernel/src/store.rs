@@ -6,18 +6,24 @@
 
 use std::path::PathBuf;
 
-use loon_api::{Envelope, ErrorCode, ErrorInfo, ExecutionId};
+use loon_api::{At, Envelope, ErrorCode, ErrorInfo, ExecutionId, Seq};
 
 mod file;
 mod line;
 mod memory;
+mod shelf;
 mod verify;
 
-pub use file::FileStore;
+pub use file::{FileStore, Imported, make_private_folder};
+pub use line::LEFT_OUT;
 pub use memory::MemoryStore;
+pub use shelf::{Changes, Holder, Place, PlacedRecords, Stamp};
 
 /// Records of one execution, oldest first.
 pub type Records = Box<dyn Iterator<Item = Result<Envelope, StoreError>> + Send>;
+
+/// Names records by their number.
+pub type IsWhole = Box<dyn Fn(Seq) -> bool + Send>;
 
 /// Makes what was appended durable; may run on any thread while appends go on.
 pub type SyncJob = Box<dyn FnOnce() -> Result<(), StoreError> + Send>;
@@ -39,6 +45,27 @@ pub trait JournalStore: Send + Sync {
     /// Reads all records in a stream, with payloads put back in place. A torn end is passed over; a
     /// broken line with records after it is [`StoreError::Corrupt`].
     fn read(&self, exec: ExecutionId) -> Result<Records, StoreError>;
+
+    /// The same without the texts of tool results and diffs that lie outside the lines, for which
+    /// [`LEFT_OUT`] stands, except in records that `is_whole` names. What is not read costs neither
+    /// time nor memory.
+    fn read_lean(&self, exec: ExecutionId, is_whole: IsWhole) -> Result<Records, StoreError>;
+
+    /// The same as [`JournalStore::read`] from a place on that an earlier reading gave.
+    fn read_from(&self, exec: ExecutionId, place: Place) -> Result<PlacedRecords, StoreError>;
+
+    /// What tells its present state from others; absent if there is no such journal.
+    fn stamp(&self, exec: ExecutionId) -> Option<Stamp>;
+
+    /// Who writes it at the moment.
+    fn holder(&self, exec: ExecutionId) -> Option<Holder>;
+
+    /// Tells of its changes from now on.
+    fn changes(&self, exec: ExecutionId) -> Result<Changes, StoreError>;
+
+    /// Begins an execution with the first `upto` records of another one, a cancel not among them, and
+    /// a record at `now` that says so. What was kept to take file changes back comes along.
+    fn fork(&self, from: ExecutionId, upto: Seq, now: At) -> Result<ExecutionId, StoreError>;
 
     /// All executions, newest first.
     fn list(&self) -> Result<Vec<ExecutionId>, StoreError>;
@@ -211,6 +238,14 @@ pub enum StoreError {
         /// The format it needs.
         needed: u32,
     },
+    /// What is to be imported is not as it was exported.
+    #[error("line {line} of the archive: {reason}; nothing was taken from this session")]
+    Archive {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A batch does not go on where the journal ends.
     #[error("session {exec}: record {found} where {expected} must follow")]
     Sequence {
@@ -253,7 +288,7 @@ impl StoreError {
             Self::Exists { .. } => ErrorCode::Conflict,
             Self::Busy { .. } => ErrorCode::Busy,
             Self::Fenced { .. } => ErrorCode::Fenced,
-            Self::Corrupt { .. } => ErrorCode::Corrupt,
+            Self::Corrupt { .. } | Self::Archive { .. } => ErrorCode::Corrupt,
             Self::NewerFormat { .. } => ErrorCode::Invalid,
             Self::Io { .. } => ErrorCode::Io,
             Self::Sequence { .. } | Self::Encode { .. } => ErrorCode::Internal,
@@ -266,7 +301,7 @@ impl StoreError {
         match self {
             Self::NotFound { .. } => info.hint("`loon sessions list` shows the sessions there are"),
             Self::Busy { .. } => {
-                info.hint("end the other process, or begin a new session")
+                info.hint("end the other process, fork the session, watch it, or take it over")
             }
             Self::Corrupt { exec, mendable: true, .. } => {
                 info.hint(format!("`loon sessions repair {exec}` mends the end of the journal"))
@@ -278,6 +313,7 @@ impl StoreError {
             Self::Exists { .. }
             | Self::Fenced { .. }
             | Self::Corrupt { .. }
+            | Self::Archive { .. }
             | Self::Sequence { .. }
             | Self::Io { .. }
             | Self::Encode { .. } => info,

@@ -6,7 +6,7 @@ mod log;
 pub(crate) mod unfinished;
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ledger::Ledger;
 pub use ledger::{ContentHash, Seen};
@@ -16,13 +16,22 @@ use loon_api::{EffectKey, FileChange, FileRead};
 use crate::text::visible_line;
 
 /// The folder a session works in. Shared by all its tools.
-#[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
     snapshots: PathBuf,
     ledger: Mutex<Ledger>,
     commits: Mutex<()>,
     log: Mutex<ChangeLog>,
+    others: OnceLock<Box<Others>>,
+}
+
+/// Says who else left the file at an absolute path as it is now, by the hash of its bytes; a sentence.
+pub type Others = dyn Fn(&Path, ContentHash) -> Option<String> + Send + Sync;
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 impl Workspace {
@@ -35,7 +44,19 @@ impl Workspace {
             ledger: Mutex::default(),
             commits: Mutex::default(),
             log: Mutex::default(),
+            others: OnceLock::new(),
         }))
+    }
+
+    /// Whom to ask when a file is not as it was read. Asked only then; the first one given counts.
+    pub fn ask_others(&self, others: Box<Others>) {
+        let _ = self.others.set(others);
+    }
+
+    /// Who else left a file as it is now, as a sentence behind a blank; empty if nobody knows.
+    pub(crate) fn who_changed(&self, path: &Path, now: ContentHash) -> String {
+        let told = self.others.get().and_then(|others| others(path, now));
+        told.map(|words| format!(" {words}")).unwrap_or_default()
     }
 
     /// Remembers the file changes of earlier processes, oldest first, each with its call, and those

@@ -11,7 +11,7 @@ use loon_api::event::{
     EffectKind, EffectStarted, EffectStatus, ExecutionStarted, HistoryPage, ItemCompleted,
     ItemDelta, ItemStarted, MeterUpdated, ModeChanged, ModelChanged, ModelsListed, QueueReturned,
     RecordChanged, ResourcesUpdated, RewindPreviewed, SessionOpened, SessionRewound, SessionState,
-    SessionsListed, StreamFinished, TurnFinished, TurnStarted,
+    SessionsFound, SessionsListed, StreamFinished, TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, CallId, ChecklistStep, Command, Cost, EffectKey,
@@ -135,6 +135,7 @@ impl Script {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            watched: None,
         };
         self.send(SessionOpened { session }).await;
     }
@@ -162,7 +163,12 @@ impl Script {
                 let models = ["lab/sonnet", "lab/small", "local/coder"].map(str::to_owned).to_vec();
                 self.send(ModelsListed { models }).await;
             }
-            Command::ListSessions => self.send(SessionsListed { sessions: Vec::new() }).await,
+            Command::ListSessions { .. } => {
+                self.send(SessionsListed { sessions: Vec::new() }).await;
+            }
+            Command::SearchSessions { query, .. } => {
+                self.send(SessionsFound { query, hits: Vec::new() }).await;
+            }
             Command::History { .. } => {
                 self.send(HistoryPage { items: Vec::new(), more: false }).await;
             }
@@ -194,7 +200,7 @@ impl Script {
                 let texts = std::mem::take(&mut self.queued);
                 self.send(QueueReturned { texts }).await;
             }
-            Command::OpenSession { .. } => self.open(false).await,
+            Command::OpenSession { .. } | Command::Fork { .. } => self.open(false).await,
             Command::Close => self.close().await,
             _ => {}
         }

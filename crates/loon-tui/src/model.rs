@@ -1,5 +1,6 @@
 //! Everything the screen shows is drawn from here, and changes only in `update`.
 
+use loon_api::ExecutionId;
 use ratatui::layout::Rect;
 
 use crate::ScreenOptions;
@@ -34,6 +35,8 @@ pub(crate) struct Model {
     pub(crate) spinner: String,
     /// The session.
     pub(crate) session: Session,
+    /// Its id.
+    pub(crate) exec: Option<ExecutionId>,
     /// The runtime has opened the session.
     pub(crate) opened: bool,
     /// The transcript.
@@ -95,6 +98,7 @@ impl Model {
             placeholder: options.placeholder,
             spinner: options.spinner,
             session: Session::default(),
+            exec: None,
             opened: false,
             transcript: Transcript::default(),
             composer: Composer::default(),

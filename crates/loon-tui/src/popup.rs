@@ -1,5 +1,7 @@
 //! Lists to choose from: one row per item, a filter line, a description, paging.
 
+pub(crate) mod fork;
+pub(crate) mod held;
 pub(crate) mod help;
 pub(crate) mod models;
 pub(crate) mod modes;
@@ -12,7 +14,7 @@ pub(crate) mod themes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fuzzy_matcher::FuzzyMatcher;
 use fuzzy_matcher::skim::SkimMatcherV2;
-use loon_api::{ExecutionId, ItemId, Mode};
+use loon_api::{ExecutionId, ItemId, Mode, SessionAccess, TurnNumber};
 
 use crate::slash::Name;
 
@@ -23,8 +25,10 @@ pub(crate) enum Value {
     Command(Name),
     /// Use a model.
     Model(String),
-    /// Continue a session.
-    Session(ExecutionId),
+    /// Open a session.
+    Session(ExecutionId, SessionAccess),
+    /// Branch off after a turn, or here.
+    Fork(Option<TurnNumber>),
     /// Go back to a message.
     Message(ItemId),
     /// Use a mode.
@@ -55,8 +59,14 @@ pub(crate) enum Kind {
     Palette,
     /// Models.
     Models,
-    /// Sessions.
+    /// Sessions of this folder.
     Sessions,
+    /// Sessions of all folders.
+    AllSessions,
+    /// What to do about a session in use.
+    Held,
+    /// Turns to branch off from.
+    Fork,
     /// Messages to go back to.
     Rewind,
     /// Modes.
@@ -83,6 +93,8 @@ pub(crate) struct Popup {
     /// Rows a page has.
     pub(crate) page: usize,
     rows: Vec<Row>,
+    /// Rows from this one on were found for the filter and stand below those that pass it.
+    found: usize,
     shown: Vec<usize>,
     selected: usize,
 }
@@ -115,6 +127,7 @@ impl Popup {
             empty,
             page: 10,
             rows: Vec::new(),
+            found: 0,
             shown: Vec::new(),
             selected: 0,
         };
@@ -125,7 +138,17 @@ impl Popup {
     /// Puts other rows in.
     pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
+        self.found = self.rows.len();
         self.refilter();
+    }
+
+    /// Puts rows in that were found for the filter, in place of those found before. The selection stays.
+    pub(crate) fn set_found(&mut self, rows: Vec<Row>) {
+        let selected = self.selected;
+        self.rows.truncate(self.found);
+        self.rows.extend(rows);
+        self.refilter();
+        self.step(selected.cast_signed());
     }
 
     /// Puts rows in that only tell the newer state; filter and selection stay.
@@ -225,6 +248,9 @@ impl Popup {
     }
 
     fn refilter(&mut self) {
+        if self.filter.trim().is_empty() {
+            self.rows.truncate(self.found);
+        }
         self.shown = if self.filter.trim().is_empty() {
             (0..self.rows.len()).collect()
         } else {
@@ -232,12 +258,12 @@ impl Popup {
             let score = |row: &Row| {
                 matcher.fuzzy_match(&format!("{} {}", row.label, row.note), self.filter.trim())
             };
-            let scores = self.rows.iter().map(score).enumerate();
+            let scores = self.rows.iter().take(self.found).map(score).enumerate();
             let mut found: Vec<(i64, usize)> =
                 scores.filter_map(|(at, score)| Some((score?, at))).collect();
             // The best first; among equals the order of the list.
             found.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
-            found.into_iter().map(|(_, at)| at).collect()
+            found.into_iter().map(|(_, at)| at).chain(self.found..self.rows.len()).collect()
         };
         self.selected = 0;
     }

@@ -2,7 +2,8 @@
 
 use loon_api::event::{EffectKind, SessionState};
 use loon_api::{
-    AgentEvent, Bounds, Cost, ItemBody, Mode, RecordChange, Task, Usage, WorkStatus, WorkingRecord,
+    AgentEvent, Bounds, Cost, ItemBody, Mode, RecordChange, SessionHolder, Task, Usage, WorkStatus,
+    WorkingRecord,
 };
 
 /// A prompt that waits.
@@ -76,6 +77,8 @@ pub(crate) struct Session {
     pub(crate) bounds: Bounds,
     /// One of these bounds is reached.
     pub(crate) exceeded: bool,
+    /// It is only watched: who works in it.
+    pub(crate) watched: Option<SessionHolder>,
     /// Moves on whenever the record or what was spent changes.
     pub(crate) revision: u64,
 }
@@ -96,6 +99,7 @@ impl Session {
                 .collect(),
             record: state.record.clone(),
             usage: state.usage,
+            watched: state.watched.clone(),
             revision: former.revision + 1,
             ..Self::default()
         }

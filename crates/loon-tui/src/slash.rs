@@ -9,6 +9,12 @@ pub(crate) enum Name {
     Mode,
     /// Continue another session.
     Resume,
+    /// Search all sessions.
+    Sessions,
+    /// Branch off from this session.
+    Fork,
+    /// Take over the session that is watched.
+    TakeOver,
     /// Begin a new session.
     New,
     /// Stop the turn when its running step has ended.
@@ -77,6 +83,27 @@ pub(crate) const ALL: &[Entry] = &[
         word: "resume",
         argument: "",
         about: "Continue another session of this folder.",
+        key: "",
+    },
+    Entry {
+        name: Name::Sessions,
+        word: "sessions",
+        argument: "",
+        about: "Search what was said in all sessions, and continue one.",
+        key: "",
+    },
+    Entry {
+        name: Name::Fork,
+        word: "fork",
+        argument: "[turn]",
+        about: "Begin a new session with this one's conversation up to a turn; this one stays.",
+        key: "",
+    },
+    Entry {
+        name: Name::TakeOver,
+        word: "takeover",
+        argument: "",
+        about: "Go on here in a session that is only watched; the other process ends its turn.",
         key: "",
     },
     Entry {

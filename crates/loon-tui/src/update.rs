@@ -22,7 +22,7 @@ pub(crate) fn update(model: &mut Model, event: Event, now: u64) -> Vec<Action> {
         Event::Input(Input::Key(key)) => keys::key(model, key),
         Event::Input(Input::Paste(text)) => {
             paste(model, &text);
-            Vec::new()
+            commands::search(model)
         }
         Event::Input(Input::Mouse(mouse)) => {
             self::mouse(model, mouse);

@@ -7,7 +7,7 @@ use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode};
 use crate::record::{RecordChange, WorkingRecord};
-use crate::session::{ExecutionKind, Outcome, TurnStatus};
+use crate::session::{ExecutionKind, Outcome, SessionHolder, TurnStatus};
 use crate::subagent::SubagentStatus;
 
 use super::parts::{Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState};
@@ -91,7 +91,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder,
 }
 
 impl Field for Bounds {

@@ -7,6 +7,7 @@ use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::Mode;
 use crate::record::WorkingRecord;
+use crate::session::SessionHolder;
 
 /// What an effect touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -110,4 +111,7 @@ pub struct SessionState {
     /// Checklist, tasks, notes and goal.
     #[serde(default, skip_serializing_if = "WorkingRecord::is_empty")]
     pub record: WorkingRecord,
+    /// It is only watched: another process works in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<SessionHolder>,
 }

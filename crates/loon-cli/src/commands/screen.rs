@@ -20,12 +20,16 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// Opens the screen as the command line says.
 pub(super) fn run(args: ScreenArgs) -> Result<u8, Failure> {
     let (setup, choice) = Setup::for_session(&args.session)?;
+    let choice = match choice.exec() {
+        Some(exec) if args.watch => SessionChoice::Watch(exec),
+        _ => choice,
+    };
     open(&setup, &args.session, choice, args.prompt)
 }
 
 /// Opens the screen on one session.
-pub(super) fn resume(id: &str) -> Result<u8, Failure> {
-    let args = SessionArgs { resume: Some(id.to_owned()), ..SessionArgs::default() };
+pub(super) fn resume(id: &str, take_over: bool) -> Result<u8, Failure> {
+    let args = SessionArgs { resume: Some(id.to_owned()), take_over, ..SessionArgs::default() };
     let (setup, choice) = Setup::for_session(&args)?;
     open(&setup, &args, choice, None)
 }

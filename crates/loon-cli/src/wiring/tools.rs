@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loon_api::{ErrorCode, ErrorInfo};
+use loon_core::SessionIndex;
 use loon_core::deps::ToolFactory;
 use loon_exec::Spawner;
 use loon_kernel::FileStore;
@@ -13,6 +14,7 @@ pub(super) fn factory(
     store: Arc<FileStore>,
     spawner: Spawner,
     web: LiveWebOptions,
+    index: SessionIndex,
 ) -> Arc<ToolFactory> {
     Arc::new(move |session| {
         let snapshots = store.dir(session.exec).join("snapshots");
@@ -23,6 +25,11 @@ pub(super) fn factory(
         let reads = session.past.reads.iter();
         workspace.remember_reads(reads.map(|(path, hash)| (path.as_path(), hash.as_str())));
         workspace.remember_changes(session.past.changes.iter().cloned());
+        let (index, store, own) = (index.clone(), Arc::clone(&store), session.exec);
+        workspace.ask_others(Box::new(move |path, now| {
+            let found = index.who_changed(store.as_ref(), path, &now.to_string(), own);
+            found.ok().flatten().map(|changer| changer.words())
+        }));
         Ok(native_tools(&Environment {
             workspace,
             spawner: spawner.clone(),

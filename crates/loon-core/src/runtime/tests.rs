@@ -170,6 +170,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
     let tool_runs = Arc::clone(&runs);
     let deps = Dependencies {
         store: Arc::new(MemoryStore::default()),
+        index: crate::index::SessionIndex::in_memory(),
         clock: Arc::new(SystemClock),
         models: Arc::new(OneModel(Arc::clone(&model))),
         tools: Arc::new(move |_| {
@@ -529,12 +530,13 @@ async fn lists_show_sessions_that_have_a_turn_newest_first() {
     while empty.events.recv().await.is_some() {}
     let cwd = bench.deps.options.cwd.display().to_string();
     let store = bench.deps.store.as_ref();
-    let listed = crate::sessions::list_sessions(store, Some(&cwd), 9).unwrap();
+    let of = |cwd: &str| crate::index::Filter { cwd: Some(cwd.to_owned()), ..Default::default() };
+    let listed = bench.deps.index.list(store, &of(&cwd)).unwrap();
     let shown: Vec<_> =
         listed.iter().map(|one| (one.exec, one.title.as_str(), one.turns)).collect();
     assert_eq!(shown, [(second, "again", 1), (first, "find the leak", 1)]);
     assert_eq!(crate::sessions::newest_session(store, &cwd).unwrap(), Some(second));
-    assert!(crate::sessions::list_sessions(store, Some("/elsewhere"), 9).unwrap().is_empty());
+    assert!(bench.deps.index.list(store, &of("/elsewhere")).unwrap().is_empty());
 }
 
 #[tokio::test]

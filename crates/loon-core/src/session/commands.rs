@@ -1,22 +1,16 @@
 //! What each command of a front end does to the session.
 
-use std::sync::Arc;
-
 use loon_api::event::{
     HistoryPage, ModeChanged, ModelChanged, ModelsListed, PromptQueued, QueueReturned,
-    RecordChanged, SessionsListed,
+    RecordChanged,
 };
-use loon_api::{Command, ErrorCode, ErrorInfo, Mode, RecordChange};
+use loon_api::{Command, Mode, RecordChange};
 
 use super::{Leave, Session};
 use crate::runtime::RuntimeError;
-use crate::sessions::list_sessions;
 
 /// Most items in one page of history.
 const MAX_PAGE: usize = 500;
-
-/// Sessions in one list.
-const MAX_SESSIONS: usize = 200;
 
 impl Session {
     pub(super) async fn handle(&mut self, command: Command) -> Result<(), RuntimeError> {
@@ -56,12 +50,14 @@ impl Session {
                 let (items, more) = self.conversation.page(Some(&before), limit);
                 self.recorder.pass(None, HistoryPage { items, more }).await;
             }
-            Command::ListSessions => self.tell_sessions().await,
+            Command::ListSessions { all } => self.looks.list(&self.deps, all),
+            Command::SearchSessions { query, all } => self.looks.search(&self.deps, query, all),
+            Command::Fork { at } => self.fork(at).await?,
             Command::ListModels => {
                 let models = self.deps.models.names();
                 self.recorder.pass(None, ModelsListed { models }).await;
             }
-            Command::OpenSession { exec } => self.leave_with(Leave::Open(exec)),
+            Command::OpenSession { exec, access } => self.open_other(exec, access).await,
             Command::Close => self.leave_with(Leave::Close),
             Command::Terminate => self.leave_with(Leave::Terminate),
         }
@@ -148,19 +144,5 @@ impl Session {
         }
         self.authority.set_mode(mode);
         self.record(self.turn_number(), ModeChanged { mode }).await
-    }
-
-    async fn tell_sessions(&self) {
-        let cwd = self.deps.options.cwd.display().to_string();
-        let store = Arc::clone(&self.deps.store);
-        let listed = tokio::task::spawn_blocking(move || {
-            list_sessions(store.as_ref(), Some(&cwd), MAX_SESSIONS)
-        })
-        .await;
-        match listed {
-            Ok(Ok(sessions)) => self.recorder.pass(None, SessionsListed { sessions }).await,
-            Ok(Err(error)) => self.warn(ErrorInfo::new(ErrorCode::Io, error.to_string())).await,
-            Err(error) => self.warn(ErrorInfo::new(ErrorCode::Internal, error.to_string())).await,
-        }
     }
 }

@@ -89,6 +89,7 @@ impl Session {
             usage: self.conversation.usage(),
             cost: self.conversation.cost(),
             record: WorkingRecord::clone(self.conversation.record()),
+            watched: None,
         };
         self.recorder.pass(None, SessionOpened { session }).await;
         for remark in &self.deps.options.remarks {

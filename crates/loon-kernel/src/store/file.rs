@@ -2,26 +2,34 @@
 //!
 //! The lease is a lock of the operating system on the journal itself, so it ends with its process and
 //! no file that stays behind can block anybody. Beside the journal are `fence`, `blobs/`, after a
-//! crash `torn-<n>`, and `stop` once somebody left word to end it at the next step boundary.
+//! crash `torn-<n>`, `stop` once somebody left word to end it at the next step boundary, `holder` for
+//! who opened it last, and `archived` if lists leave it out.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loon_api::ExecutionId;
+use loon_api::{At, ExecutionId, Seq};
 
 use super::line::{End, Link, TERMINAL, hash, rehome};
 use super::verify::{Verifier, missing};
 use super::{
-    JournalStore, JournalWriter, Opened, Records, Repaired, StopRequest, StoreError, Verified,
+    Changes, Holder, IsWhole, JournalStore, JournalWriter, Opened, Place, PlacedRecords, Records,
+    Repaired, Stamp, StopRequest, StoreError, Verified,
 };
 
+mod archive;
 mod fence;
+mod fork;
 mod reader;
+mod shelf;
 mod tail;
 mod writer;
+
+pub use archive::Imported;
+pub use shelf::make_private_folder;
 
 use fence::{FenceFile, Mark};
 use reader::Lines;
@@ -111,7 +119,9 @@ impl FileStore {
         fence.write(&mark)?;
         fence.sync()?;
         drop(fence);
-        let writer = FileWriter::of_opened(exec, dir, file, fence_file, &mark, mended.len);
+        shelf::note_holder(&dir);
+        let mut writer = FileWriter::of_opened(exec, dir, file, fence_file, &mark, mended.len);
+        writer.has_lease = leased.into();
         Ok((writer, mended, lost))
     }
 
@@ -145,6 +155,36 @@ impl JournalStore for FileStore {
     fn read(&self, exec: ExecutionId) -> Result<Records, StoreError> {
         let file = self.open_for(exec, OpenOptions::new().read(true))?;
         Ok(Box::new(reader::FileRecords::new(exec, self.dir(exec), Lines::new(file, u64::MAX))))
+    }
+
+    fn read_lean(&self, exec: ExecutionId, is_whole: IsWhole) -> Result<Records, StoreError> {
+        let file = self.open_for(exec, OpenOptions::new().read(true))?;
+        let lines = Lines::new(file, u64::MAX);
+        Ok(Box::new(reader::FileRecords::lean(exec, self.dir(exec), lines, is_whole)))
+    }
+
+    fn read_from(&self, exec: ExecutionId, place: Place) -> Result<PlacedRecords, StoreError> {
+        let mut file = self.open_for(exec, OpenOptions::new().read(true))?;
+        let path = self.journal(exec);
+        file.seek(SeekFrom::Start(place.0)).map_err(io_error("read", &path))?;
+        let lines = Lines::new(file, u64::MAX);
+        Ok(Box::new(reader::PlacedFileRecords::new(exec, self.dir(exec), lines, place)))
+    }
+
+    fn stamp(&self, exec: ExecutionId) -> Option<Stamp> {
+        self.stamp_of(exec)
+    }
+
+    fn holder(&self, exec: ExecutionId) -> Option<Holder> {
+        self.holder_of(exec)
+    }
+
+    fn changes(&self, exec: ExecutionId) -> Result<Changes, StoreError> {
+        self.changes_of(exec)
+    }
+
+    fn fork(&self, from: ExecutionId, upto: Seq, now: At) -> Result<ExecutionId, StoreError> {
+        self.fork_of(from, upto, now)
     }
 
     fn list(&self) -> Result<Vec<ExecutionId>, StoreError> {
@@ -281,6 +321,15 @@ impl FileStore {
             io::ErrorKind::AlreadyExists => StoreError::Exists { exec },
             _ => io_error("create", &dir)(error),
         })?;
+        Self::writer_in(exec, dir, unsynced)
+    }
+
+    /// The writer of a journal that begins in a folder that is there already.
+    fn writer_in(
+        exec: ExecutionId,
+        dir: PathBuf,
+        unsynced: Vec<PathBuf>,
+    ) -> Result<FileWriter, StoreError> {
         let path = dir.join("journal.new");
         let file = OpenOptions::new()
             .read(true)
@@ -293,6 +342,7 @@ impl FileStore {
         let fence_file = FenceFile::open(dir.join("fence"), exec)?;
         let pid = std::process::id();
         fence_file.lock()?.write(&Mark { fence: 1, pid, durable: End::nothing() })?;
+        shelf::note_holder(&dir);
         Ok(FileWriter::of_new(exec, dir, file, fence_file, pid, unsynced))
     }
 }

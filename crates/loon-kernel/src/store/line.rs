@@ -145,6 +145,30 @@ fn large_strings(value: &Value, place: &mut String, found: &mut Vec<(String, usi
     }
 }
 
+/// Stands in a record for the text of a tool's result or of a diff that was not read.
+pub const LEFT_OUT: &str = "(this text was not read)";
+
+/// Where such texts are.
+const LEAVABLE: [&str; 2] = ["/item/result/", "/item/changes/"];
+
+/// Puts the payloads back, those of results and diffs as [`LEFT_OUT`].
+fn inline_lean(
+    line: &[u8],
+    places: &[String],
+    fetch: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Value, String> {
+    let (left, kept): (Vec<String>, Vec<String>) = places
+        .iter()
+        .cloned()
+        .partition(|place| LEAVABLE.iter().any(|begin| place.starts_with(begin)));
+    let mut value = inline(line, &kept, fetch)?;
+    for place in left {
+        let slot = value.pointer_mut(&place).ok_or_else(|| format!("there is no {place}"))?;
+        *slot = Value::String(LEFT_OUT.to_owned());
+    }
+    Ok(value)
+}
+
 /// Puts the payloads back. `fetch` gets the text of a blob by its hash.
 pub(super) fn inline(
     line: &[u8],
@@ -179,10 +203,24 @@ pub(super) fn decode(
     last_at: Option<At>,
     fetch: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Envelope, String> {
+    decode_where(line, exec, last_at, fetch, &|_| true)
+}
+
+/// The same, but with [`LEFT_OUT`] for the texts of results and diffs of records that are not wanted
+/// whole.
+pub(super) fn decode_where(
+    line: &[u8],
+    exec: ExecutionId,
+    last_at: Option<At>,
+    fetch: &dyn Fn(&str) -> Result<String, String>,
+    is_whole: &dyn Fn(Seq) -> bool,
+) -> Result<Envelope, String> {
     let whole = if may_have_blobs(line) {
         let link = Link::parse(line)?;
         if link.blobs.is_empty() {
             Cow::Borrowed(line)
+        } else if link.kind == "item.completed" && !is_whole(link.seq) {
+            Cow::Owned(inline_lean(line, &link.blobs, fetch)?.to_string().into_bytes())
         } else {
             Cow::Owned(inline(line, &link.blobs, fetch)?.to_string().into_bytes())
         }
@@ -221,6 +259,37 @@ pub(super) fn rehome(
         members.insert("exec".to_owned(), Value::String(exec.to_string()));
     }
     Ok(value.to_string().into_bytes())
+}
+
+/// A record on its way to another execution, its payloads still under their names.
+pub(super) struct Moved {
+    /// The event as JSON without its link.
+    pub(super) event: Vec<u8>,
+    /// Names of its payloads.
+    pub(super) blobs: Vec<String>,
+}
+
+/// The event of a line as part of another execution, whose payloads move with it.
+pub(super) fn move_to(line: &[u8], exec: ExecutionId) -> Result<Moved, String> {
+    let link = Link::parse(line)?;
+    let mut value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let mut blobs = Vec::new();
+    for place in &link.blobs {
+        let name = value.pointer(place).and_then(|slot| slot.get("$blob")?.as_str());
+        let name = name.filter(|name| is_hash(name));
+        blobs.push(name.ok_or_else(|| format!("{place} names no payload"))?.to_owned());
+    }
+    if let Value::Object(members) = &mut value {
+        members.shift_remove("fence");
+        members.shift_remove("prev");
+        members.insert("exec".to_owned(), Value::String(exec.to_string()));
+    }
+    Ok(Moved { event: value.to_string().into_bytes(), blobs })
+}
+
+/// True for the name of a payload.
+pub(super) fn is_hash(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The type of the record after which nothing follows.

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loon_api::{Envelope, ExecutionId};
+use loon_api::event::SessionForked;
+use loon_api::{At, Envelope, ExecutionId, Seq, VERSION};
+use tokio::sync::watch;
 
-use super::line::{Batch, End, Link, TERMINAL, decode, rehome};
+use super::line::{Batch, End, Link, TERMINAL, decode, move_to, rehome};
 use super::verify::Verifier;
 use super::{
-    JournalStore, JournalWriter, Opened, Records, Repaired, StopRequest, StoreError, SyncJob,
-    Verified,
+    Changes, Holder, IsWhole, JournalStore, JournalWriter, Opened, Place, PlacedRecords, Records,
+    Repaired, Stamp, StopRequest, StoreError, SyncJob, Verified,
 };
 
 /// Journals that live as long as the store.
@@ -26,6 +28,7 @@ struct Journal {
     /// The fence of the writer that holds the lease.
     lease: Option<u64>,
     stop: Option<StopRequest>,
+    changes: watch::Sender<u64>,
 }
 
 impl Journal {
@@ -60,6 +63,7 @@ impl MemoryStore {
             return Err(StoreError::Busy { exec, pid: Some(std::process::id()) });
         }
         journal.fence += 1;
+        journal.changes.send_modify(|number| *number += 1);
         journal.lease.get_or_insert(journal.fence);
         let writer =
             MemoryWriter { exec, fence: journal.fence, end: journal.end(), store: self.clone() };
@@ -94,6 +98,60 @@ impl JournalStore for MemoryStore {
                 StoreError::Corrupt { exec, line, reason, intact: line - 1, mendable: false }
             })
         })))
+    }
+
+    fn read_lean(&self, exec: ExecutionId, _is_whole: IsWhole) -> Result<Records, StoreError> {
+        self.read(exec)
+    }
+
+    fn read_from(&self, exec: ExecutionId, place: Place) -> Result<PlacedRecords, StoreError> {
+        let first = usize::try_from(place.0).unwrap_or(usize::MAX);
+        let records = self.read(exec)?.zip(1..).skip(first);
+        Ok(Box::new(records.map(|(record, behind)| Ok((record?, Place(behind))))))
+    }
+
+    fn stamp(&self, exec: ExecutionId) -> Option<Stamp> {
+        let journal = self.copy(exec).ok()?;
+        Some(Stamp { len: journal.lines.len() as u64, ..Stamp::default() })
+    }
+
+    fn holder(&self, exec: ExecutionId) -> Option<Holder> {
+        let own = Holder { pid: std::process::id(), host: None, since: None };
+        self.is_live(exec).then_some(own)
+    }
+
+    fn changes(&self, exec: ExecutionId) -> Result<Changes, StoreError> {
+        let journals = self.journals();
+        let journal = journals.get(&exec).ok_or(StoreError::NotFound { exec })?;
+        Ok(Changes { seen: journal.changes.subscribe(), _source: Box::new(()) })
+    }
+
+    fn fork(&self, from: ExecutionId, upto: Seq, now: At) -> Result<ExecutionId, StoreError> {
+        let journal = self.copy(from)?;
+        let exec = ExecutionId::generate();
+        let mut events = Vec::new();
+        for (line, number) in journal.lines.iter().zip(1..=upto) {
+            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+                break;
+            }
+            let moved = move_to(line, exec).map_err(|reason| StoreError::Corrupt {
+                exec: from,
+                line: number,
+                reason,
+                intact: number - 1,
+                mendable: false,
+            })?;
+            events.push(moved.event);
+        }
+        let at = events.len() as u64;
+        let batch = Batch::of_events(exec, events, 1, &End::nothing())?;
+        let event = SessionForked { from, records: at }.into();
+        let record = Envelope { v: VERSION, seq: Some(at + 1), at: now, exec, turn: None, event };
+        let last = Batch::of(exec, &[record], 1, &batch.end)?;
+        let lines = batch.lines.into_iter().chain(last.lines).collect();
+        let forked = Journal { lines, blobs: journal.blobs, fence: 1, ..Journal::default() };
+        self.journals().insert(exec, forked);
+        Ok(exec)
     }
 
     fn list(&self) -> Result<Vec<ExecutionId>, StoreError> {
@@ -179,6 +237,7 @@ impl JournalWriter for MemoryWriter {
                 journal.lines.extend(batch.lines);
                 journal.blobs.extend(batch.blobs.into_iter().map(|blob| (blob.hash, blob.text)));
                 self.end = batch.end;
+                journal.changes.send_modify(|number| *number += 1);
                 Ok(())
             }
             Some(_) | None => Err(StoreError::Fenced { exec: self.exec }),
@@ -203,6 +262,7 @@ impl Drop for MemoryWriter {
         let mut journals = self.store.journals();
         if let Some(journal) = journals.get_mut(&self.exec) {
             journal.lease.take_if(|fence| *fence == self.fence);
+            journal.changes.send_modify(|number| *number += 1);
         }
     }
 }

@@ -167,7 +167,10 @@ pub fn load(
     match seen {
         Some(seen) if seen.hash != ContentHash::of(&bytes) => Err(match seen.content {
             Some(content) => changed_since(workspace, path, &content, bytes),
-            None => WriteError::Changed { path: shown(), detail: String::new() },
+            None => {
+                let detail = workspace.who_changed(path, ContentHash::of(&bytes));
+                WriteError::Changed { path: shown(), detail }
+            }
         }),
         _ => Ok(bytes),
     }
@@ -185,11 +188,12 @@ pub(super) fn changed_since(
     was: &[u8],
     now: Vec<u8>,
 ) -> WriteError {
+    let who = workspace.who_changed(path, ContentHash::of(&now));
     let now = Document::decode(now);
     let diff = LineDiff::between(&Document::decode(was.to_vec()), &now);
     let detail = match diff.excerpt(&now) {
         excerpt if excerpt.is_empty() => " It is empty now.".to_owned(),
         excerpt => format!(" Lines that are different now:\n{excerpt}"),
     };
-    WriteError::Changed { path: workspace.display(path), detail }
+    WriteError::Changed { path: workspace.display(path), detail: who + &detail }
 }

@@ -1,12 +1,46 @@
-//! Sessions of this folder to continue.
+//! Sessions to continue: those of this folder or all, and what a search over their words finds.
 
-use loon_api::{At, ExecutionId, SessionSummary};
+use loon_api::{At, ExecutionId, SessionAccess, SessionHit, SessionSummary};
 
 use super::{Kind, Popup, Row, Value};
 
-/// The list before its rows are known.
+/// The list of this folder's sessions before its rows are known.
 pub(crate) fn open() -> Popup {
     Popup::new(Kind::Sessions, "sessions of this folder", "no other session is here", Vec::new())
+}
+
+/// The list of all sessions before its rows are known. What is typed is searched in their words too.
+pub(crate) fn open_all() -> Popup {
+    Popup::new(
+        Kind::AllSessions,
+        "all sessions: type to search",
+        "no other session is here",
+        Vec::new(),
+    )
+}
+
+/// Rows for what a search found, as seen at `now`.
+pub(crate) fn found(hits: &[SessionHit], now: At) -> Vec<Row> {
+    hits.iter()
+        .map(|hit| {
+            let who = match hit.kind.as_str() {
+                "user" => "you",
+                "assistant" => "the model",
+                "tool" => "a tool",
+                _ => "a notice",
+            };
+            let archived = if hit.archived { ", archived" } else { "" };
+            Row {
+                label: hit.snippet.clone(),
+                note: format!("{}{archived}", ago(hit.updated, now)),
+                about: format!(
+                    "{}: {who} in turn {} of \"{}\" in {}. {}",
+                    hit.snippet, hit.turn, hit.title, hit.cwd, hit.exec
+                ),
+                value: Value::Session(hit.exec, SessionAccess::Write),
+            }
+        })
+        .collect()
 }
 
 /// Rows for `sessions` other than the `shown` one, as seen at `now`.
@@ -20,7 +54,14 @@ pub(crate) fn rows(sessions: &[SessionSummary], shown: ExecutionId, now: At) -> 
             } else {
                 format!("{} turns", session.turns)
             };
-            let live = if session.live { ", open elsewhere" } else { "" };
+            let state = match session.state() {
+                "open" => String::new(),
+                "live" => match session.pid {
+                    Some(pid) => format!(", open in process {pid}"),
+                    None => ", open elsewhere".to_owned(),
+                },
+                state => format!(", {state}"),
+            };
             let model = session.model.as_deref().unwrap_or("no model");
             Row {
                 label: if session.title.is_empty() {
@@ -28,9 +69,9 @@ pub(crate) fn rows(sessions: &[SessionSummary], shown: ExecutionId, now: At) -> 
                 } else {
                     session.title.clone()
                 },
-                note: format!("{}{live}", ago(session.updated, now)),
+                note: format!("{}{state}", ago(session.updated, now)),
                 about: format!("{turns} with {model} in {}. {}", session.cwd, session.exec),
-                value: Value::Session(session.exec),
+                value: Value::Session(session.exec, SessionAccess::Write),
             }
         })
         .collect()
@@ -62,19 +103,10 @@ mod tests {
     #[test]
     fn the_session_on_the_screen_is_not_among_those_to_open() {
         let at = At::from_unix_ms(0);
-        let session = |exec| SessionSummary {
-            exec,
-            title: String::new(),
-            cwd: "/work".to_owned(),
-            created: at,
-            updated: at,
-            turns: 0,
-            model: None,
-            live: true,
-        };
+        let session = |exec| SessionSummary::begun(exec, at);
         let (shown, other) = (ExecutionId::generate(), ExecutionId::generate());
         let rows = rows(&[session(shown), session(other)], shown, at);
         let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
-        assert_eq!(values, [&Value::Session(other)]);
+        assert_eq!(values, [&Value::Session(other, SessionAccess::Write)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Running commands, from the composer, the palette or a list.
 
-use loon_api::{Command, ItemId, Mode};
+use loon_api::{Command, ExecutionId, ItemId, Mode, SessionAccess};
 
 use crate::event::Action;
 use crate::model::Model;
@@ -33,9 +33,15 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
         },
         Name::Resume => {
             model.layers.push(popup::sessions::open());
-            vec![Action::Send(Command::ListSessions)]
+            vec![Action::Send(Command::ListSessions { all: false })]
         }
-        Name::New => vec![Action::Send(Command::OpenSession { exec: None })],
+        Name::Sessions => {
+            model.layers.push(popup::sessions::open_all());
+            vec![Action::Send(Command::ListSessions { all: true })]
+        }
+        Name::Fork => fork(model, argument),
+        Name::TakeOver => take_over(model),
+        Name::New => vec![open_session(None, SessionAccess::Write)],
         Name::Stop => vec![Action::Send(Command::StopAfterStep)],
         Name::Rewind => {
             model.layers.push(popup::rewind::open(&model.transcript));
@@ -82,7 +88,8 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
     match value {
         Value::Command(name) => run(model, name, ""),
         Value::Model(name) => vec![Action::Send(Command::SetModel { model: name })],
-        Value::Session(exec) => vec![Action::Send(Command::OpenSession { exec: Some(exec) })],
+        Value::Session(exec, access) => vec![open_session(Some(exec), access)],
+        Value::Fork(at) => vec![Action::Send(Command::Fork { at })],
         Value::Message(to) => go_back(model, to),
         Value::Mode(mode) => set_mode(model, mode),
         Value::Theme(name) => {
@@ -92,6 +99,41 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
             Vec::new()
         }
         Value::Nothing => Vec::new(),
+    }
+}
+
+fn open_session(exec: Option<ExecutionId>, access: SessionAccess) -> Action {
+    Action::Send(Command::OpenSession { exec, access })
+}
+
+/// Branches off after the turn that was named, or asks after which.
+fn fork(model: &mut Model, argument: &str) -> Vec<Action> {
+    if argument.is_empty() {
+        model.layers.push(popup::fork::open(&model.transcript));
+        return Vec::new();
+    }
+    match argument.parse() {
+        Ok(turn) => vec![Action::Send(Command::Fork { at: Some(turn) })],
+        Err(_) => say(model, "say the number of a turn, or /fork alone to choose one".to_owned()),
+    }
+}
+
+/// Goes on here in the session that is watched.
+fn take_over(model: &mut Model) -> Vec<Action> {
+    match (model.exec, &model.session.watched) {
+        (Some(exec), Some(_)) => vec![open_session(Some(exec), SessionAccess::TakeOver)],
+        _ => say(model, "this session is not only watched: it is yours already".to_owned()),
+    }
+}
+
+/// Searches all sessions for what the filter says now.
+pub(super) fn search(model: &Model) -> Vec<Action> {
+    match model.layers.last() {
+        Some(popup) if popup.kind == Kind::AllSessions && !popup.filter.trim().is_empty() => {
+            let query = popup.filter.clone();
+            vec![Action::Send(Command::SearchSessions { query, all: true })]
+        }
+        _ => Vec::new(),
     }
 }
 

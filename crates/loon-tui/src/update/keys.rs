@@ -66,11 +66,13 @@ fn note_burst(model: &mut Model, key: KeyEvent) -> bool {
 
 fn layer_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
     let Some(popup) = model.layers.last_mut() else { return Vec::new() };
+    let filter = popup.filter.clone();
     match popup.key(key) {
         Outcome::Stay => Vec::new(),
         Outcome::Moved => {
+            let typed = popup.filter != filter;
             commands::preview(model);
-            Vec::new()
+            if typed { commands::search(model) } else { Vec::new() }
         }
         Outcome::Close => {
             close_layer(model);
@@ -286,6 +288,10 @@ fn enter(model: &mut Model) -> Vec<Action> {
             let words = format!("there is no command /{word}: Ctrl+K lists them");
             return say(model, words);
         }
+    }
+    if let Some(holder) = &model.session.watched {
+        let words = format!("only watched, {} works in it: /takeover or /fork", holder.words);
+        return say(model, words);
     }
     let text = model.composer.take();
     model.transcript.scroll_to_end();

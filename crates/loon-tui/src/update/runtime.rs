@@ -31,6 +31,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
     match &envelope.event {
         AgentEvent::SessionOpened(opened) => {
             model.session = Session::opened(&opened.session, &model.session);
+            model.exec = Some(envelope.exec);
             model.rewind = None;
             model.budget = None;
             model.opened = true;
@@ -98,11 +99,35 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         }
         AgentEvent::SessionsListed(listed) => {
             let rows = popup::sessions::rows(&listed.sessions, envelope.exec, envelope.at);
-            fill(model, Kind::Sessions, rows);
+            fill(model, &[Kind::Sessions, Kind::AllSessions], rows);
         }
         AgentEvent::ModelsListed(listed) => {
             let rows = popup::models::rows(&listed.models, model.session.model.as_deref());
-            fill(model, Kind::Models, rows);
+            fill(model, &[Kind::Models], rows);
+        }
+        AgentEvent::SessionsFound(found) => {
+            let asked = |popup: &&mut popup::Popup| {
+                popup.kind == Kind::AllSessions && popup.filter == found.query
+            };
+            if let Some(popup) = model.layers.iter_mut().rev().find(asked) {
+                popup.set_found(popup::sessions::found(&found.hits, envelope.at));
+            }
+        }
+        AgentEvent::SessionHeld(held) if held.session == envelope.exec => {
+            let message = format!("{} works in this session now", held.holder.words);
+            model.session.watched = Some(held.holder.clone());
+            model.transcript.say(told(message));
+        }
+        AgentEvent::SessionHeld(held) => {
+            model.layers.push(popup::held::open(held.session, &held.holder));
+        }
+        AgentEvent::SessionReleased(_) => {
+            if let Some(holder) = &mut model.session.watched {
+                "no process".clone_into(&mut holder.words);
+            }
+            model.session.turn = None;
+            let words = "no process works in this session now; /takeover goes on in it here";
+            model.transcript.say(told(words.to_owned()));
         }
         AgentEvent::Notice(notice) => model.transcript.say(Body::Message {
             level: notice.level,
@@ -131,6 +156,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         | AgentEvent::TurnStarted(_)
         | AgentEvent::EffectStarted(_)
         | AgentEvent::SubagentStarted(_)
+        | AgentEvent::SessionForked(_)
         | AgentEvent::EffectRetried(_)
         | AgentEvent::EffectFinished(_)
         | AgentEvent::PromptQueued(_)
@@ -162,10 +188,14 @@ fn take_back(model: &mut Model, texts: &[String]) {
     model.composer.set(&texts.join("\n\n"));
 }
 
-fn fill(model: &mut Model, kind: Kind, rows: Vec<popup::Row>) {
-    if let Some(popup) = model.layers.iter_mut().rev().find(|popup| popup.kind == kind) {
+fn fill(model: &mut Model, kinds: &[Kind], rows: Vec<popup::Row>) {
+    if let Some(popup) = model.layers.iter_mut().rev().find(|popup| kinds.contains(&popup.kind)) {
         popup.set_rows(rows);
     }
+}
+
+fn told(message: String) -> Body {
+    Body::Message { level: NoticeLevel::Info, message, hints: Vec::new() }
 }
 
 /// One line on the end of a child.

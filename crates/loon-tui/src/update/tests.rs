@@ -1,5 +1,7 @@
 //! Key sequences against the model, with the runtime played by hand.
 
+mod sessions;
+
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -10,7 +12,8 @@ use loon_api::event::{
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, ChecklistStep, Command, Cost, Envelope,
-    ExecutionId, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, Usage, WorkStatus,
+    ExecutionId, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, SessionAccess,
+    SessionSummary, SubagentStatus, Usage, WorkStatus,
 };
 
 use super::update;
@@ -48,6 +51,7 @@ impl Screen {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            watched: None,
         };
         screen.tell(SessionOpened { session });
         screen
@@ -152,6 +156,10 @@ fn rule(prefix: &str) -> PermissionRule {
 
 fn sent(command: Command) -> Vec<Action> {
     vec![Action::Send(command)]
+}
+
+fn open(exec: ExecutionId, access: SessionAccess) -> Command {
+    Command::OpenSession { exec: Some(exec), access }
 }
 
 fn prompt(text: &str) -> Vec<Action> {
@@ -358,21 +366,17 @@ fn commands_run_from_the_draft_and_from_the_palette() {
     screen.ctrl('k');
     assert_eq!(screen.model.layers.last().unwrap().kind, Kind::Palette);
     screen.type_text("resume");
-    assert_eq!(screen.press(KeyCode::Enter), sent(Command::ListSessions));
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::ListSessions { all: false }));
     assert_eq!(screen.model.layers.last().unwrap().kind, Kind::Sessions);
     let exec = ExecutionId::generate();
-    let session = loon_api::SessionSummary {
-        exec,
+    let session = SessionSummary {
         title: "pager".to_owned(),
         cwd: "/work".to_owned(),
-        created: At::from_unix_ms(0),
-        updated: At::from_unix_ms(0),
         turns: 2,
-        model: None,
-        live: false,
+        ..SessionSummary::begun(exec, At::from_unix_ms(0))
     };
     screen.tell(SessionsListed { sessions: vec![session] });
-    assert_eq!(screen.press(KeyCode::Enter), sent(Command::OpenSession { exec: Some(exec) }));
+    assert_eq!(screen.press(KeyCode::Enter), sent(open(exec, SessionAccess::Write)));
     assert_eq!(screen.draft(), "draft");
 }
 

@@ -31,7 +31,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> (u16, u16) {
     let margin = u16::from(model.is_roomy());
     let area = Rect { x: area.x + margin, width: area.width.saturating_sub(2 * margin), ..area };
     let inner = if framed(model.size.1.saturating_sub(model.places.state.height)) {
-        let title = Line::of(&format!(" {} ", modes::words(model.session.mode)), role);
+        let words = match &model.session.watched {
+            Some(_) => "only watched: nothing is sent",
+            None => modes::words(model.session.mode),
+        };
+        let title = Line::of(&format!(" {words} "), role);
         canvas.frame(area, &title, &keys(model), Look::of(role))
     } else {
         area
@@ -46,7 +50,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) -> (u16, u16) {
         canvas.put(x, y, width as u16, &model.composer.row_line(*row, width));
     }
     if model.composer.is_empty() && !model.is_working() && model.opened {
-        canvas.text(x, inner.y, width as u16, &model.placeholder, Role::Dim);
+        let words = match &model.session.watched {
+            Some(_) => "/takeover goes on here, /fork branches off",
+            None => &model.placeholder,
+        };
+        canvas.text(x, inner.y, width as u16, words, Role::Dim);
     }
     let column = cursor_column.min(usize::from(inner.width.saturating_sub(1)));
     (x + column as u16, inner.y + (cursor_row - first) as u16)

@@ -69,6 +69,14 @@ fn state(model: &Model) -> Line {
     if waiting > 0 {
         return Line::of(&format!("{} asks you", glyphs.waiting), Role::Warn);
     }
+    if let Some(holder) = &model.session.watched {
+        let who = holder.pid.filter(|_| holder.words != "no process");
+        let words = match who {
+            Some(pid) => format!("{} watching process {pid}", glyphs.running),
+            None => format!("{} watching, nobody works here", glyphs.waiting),
+        };
+        return Line::of(&words, Role::Warn);
+    }
     let Some(turn) = model.session.turn else {
         return Line::of(&format!("{} ready", glyphs.done), Role::Ok);
     };

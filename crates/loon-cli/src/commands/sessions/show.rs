@@ -3,11 +3,15 @@
 use loon_api::ExecutionId;
 use loon_kernel::FileStore;
 
-use super::transcript;
+use super::{json_line, transcript};
 use crate::failure::Failure;
 
 /// Prints the transcript.
-pub(super) fn run(store: &FileStore, exec: ExecutionId) -> Result<u8, Failure> {
+pub(super) fn run(store: &FileStore, exec: ExecutionId, json: bool) -> Result<u8, Failure> {
     let conversation = transcript::read(store, exec)?;
-    super::super::print(&transcript::markdown(exec, &conversation))
+    if !json {
+        return super::super::print(&transcript::markdown(exec, &conversation));
+    }
+    let lines: Result<String, Failure> = conversation.items().iter().map(json_line).collect();
+    super::super::print(&lines?)
 }

@@ -168,8 +168,13 @@ async fn a_delegated_child_gets_the_task_alone_and_its_last_words_are_the_result
     let AgentEvent::ExecutionStarted(first) = &stage.records(started.child)[0] else { panic!() };
     assert_eq!((first.kind, first.parent), (ExecutionKind::Subagent, Some(events[0].exec)));
     assert_eq!(finished(&events).usage, usage(40), "the tree's");
-    let store = stage.bench.deps.store.as_ref();
-    assert_eq!(crate::sessions::list_sessions(store, None, 9).unwrap().len(), 1);
+    let (store, index) = (stage.bench.deps.store.as_ref(), &stage.bench.deps.index);
+    let filter = crate::index::Filter::default();
+    assert_eq!(index.list(store, &filter).unwrap().len(), 1);
+    let with_children = crate::index::Filter { children: true, ..filter };
+    assert_eq!(index.list(store, &with_children).unwrap().len(), 2);
+    let family = crate::sessions::family(store, events[0].exec).unwrap();
+    assert_eq!(family, [events[0].exec, started.child]);
 }
 
 #[tokio::test]

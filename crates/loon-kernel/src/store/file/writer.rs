@@ -13,6 +13,7 @@ use super::super::line::{Batch, Blob, End};
 use super::super::{JournalWriter, StoreError, SyncJob};
 use super::fence::{FenceFile, Mark};
 use super::io_error;
+use super::shelf::try_lease;
 
 /// Appends to a journal file. Its lease is the lock on `file`.
 pub(super) struct FileWriter {
@@ -25,6 +26,8 @@ pub(super) struct FileWriter {
     end: End,
     /// Bytes of the file up to `end`.
     len: u64,
+    /// Without it, it is taken as soon as a former writer lets it go.
+    pub(super) has_lease: AtomicBool,
     /// The file still has its first name, which nobody looks for.
     is_new: bool,
     /// Folders whose new entries are not on disk yet.
@@ -52,6 +55,7 @@ impl FileWriter {
             pid,
             end: End::nothing(),
             len: 0,
+            has_lease: AtomicBool::new(true),
             is_new: true,
             unsynced,
             broken: Arc::default(),
@@ -75,10 +79,15 @@ impl FileWriter {
             pid: mark.pid,
             end: mark.durable.clone(),
             len,
+            has_lease: AtomicBool::new(true),
             is_new: false,
             unsynced: Vec::new(),
             broken: Arc::default(),
         }
+    }
+
+    pub(super) fn exec(&self) -> ExecutionId {
+        self.exec
     }
 
     /// Appends events given as JSON.
@@ -180,6 +189,9 @@ impl JournalWriter for FileWriter {
     }
 
     fn check(&self) -> Result<(), StoreError> {
+        if !self.has_lease.load(Ordering::SeqCst) {
+            self.has_lease.store(try_lease(&self.file), Ordering::SeqCst);
+        }
         self.fence_file.lock()?.check(self.fence)
     }
 }

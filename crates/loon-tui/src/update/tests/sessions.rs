@@ -1,0 +1,119 @@
+//! Other sessions: searching them, branching off, watching, taking over.
+
+use loon_api::event::{SessionHeld, SessionReleased, SessionsFound};
+use loon_api::{SessionHit, SessionHolder};
+
+use super::*;
+
+fn hit(exec: ExecutionId, snippet: &str) -> SessionHit {
+    SessionHit {
+        exec,
+        item: ItemId::call(2, 0, 0),
+        turn: 2,
+        kind: "tool".to_owned(),
+        snippet: snippet.to_owned(),
+        title: "pager".to_owned(),
+        cwd: "/work".to_owned(),
+        updated: At::from_unix_ms(0),
+        archived: false,
+        parent: None,
+    }
+}
+
+fn holder() -> SessionHolder {
+    SessionHolder { pid: Some(4711), words: "process 4711 since 12:00 UTC".to_owned() }
+}
+
+fn labels(screen: &Screen) -> Vec<String> {
+    let popup = screen.model.layers.last().unwrap();
+    popup.shown_rows().map(|row| row.label.clone()).collect()
+}
+
+#[test]
+fn what_is_typed_is_searched_in_all_sessions() {
+    let mut screen = Screen::new();
+    screen.type_text("/sessions");
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::ListSessions { all: true }));
+    let (listed, found) = (ExecutionId::generate(), ExecutionId::generate());
+    let at = At::from_unix_ms(0);
+    let session =
+        SessionSummary { title: "the lexer".to_owned(), ..SessionSummary::begun(listed, at) };
+    screen.tell(SessionsListed { sessions: vec![session] });
+    assert_eq!(labels(&screen), ["the lexer"]);
+    assert_eq!(screen.press(KeyCode::Down), [], "moving is no typing");
+    screen.press(KeyCode::Char('p'));
+    let asked = Command::SearchSessions { query: "pa".to_owned(), all: true };
+    assert_eq!(screen.press(KeyCode::Char('a')), sent(asked));
+    // An answer that comes too late belongs to other words.
+    screen.tell(SessionsFound { query: "p".to_owned(), hits: vec![hit(found, "old")] });
+    assert_eq!(labels(&screen), [""; 0]);
+    let hits = vec![hit(found, "12 pages counted")];
+    screen.tell(SessionsFound { query: "pa".to_owned(), hits });
+    assert_eq!(labels(&screen), ["12 pages counted"]);
+    assert_eq!(screen.press(KeyCode::Enter), sent(open(found, SessionAccess::Write)));
+}
+
+#[test]
+fn without_words_no_hit_stays() {
+    let mut screen = Screen::new();
+    screen.type_text("/sessions");
+    screen.press(KeyCode::Enter);
+    screen.tell(SessionsListed { sessions: Vec::new() });
+    screen.press(KeyCode::Char('p'));
+    let hits = vec![hit(ExecutionId::generate(), "pages")];
+    screen.tell(SessionsFound { query: "p".to_owned(), hits });
+    assert_eq!(labels(&screen), ["pages"]);
+    assert_eq!(screen.press(KeyCode::Backspace), []);
+    assert_eq!(labels(&screen), [""; 0]);
+}
+
+#[test]
+fn a_session_in_use_is_watched_or_taken_over() {
+    let mut screen = Screen::new();
+    let session = ExecutionId::generate();
+    screen.tell(SessionHeld { session, holder: holder() });
+    assert_eq!(labels(&screen), ["watch", "take over"]);
+    let about = screen.model.layers.last().unwrap().selected_row().unwrap().about.clone();
+    assert!(about.contains("process 4711 since 12:00 UTC"), "{about}");
+    assert_eq!(screen.press(KeyCode::Enter), sent(open(session, SessionAccess::Watch)));
+    screen.tell(SessionHeld { session, holder: holder() });
+    screen.press(KeyCode::Down);
+    assert_eq!(screen.press(KeyCode::Enter), sent(open(session, SessionAccess::TakeOver)));
+}
+
+#[test]
+fn a_watched_session_keeps_the_draft_and_can_be_taken_over() {
+    let mut screen = Screen::new();
+    screen.type_text("/takeover");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    assert!(screen.model.hint.as_ref().unwrap().contains("yours already"));
+    screen.model.session.watched = Some(holder());
+    let exec = screen.model.exec.unwrap();
+    screen.type_text("do it");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    assert_eq!(screen.draft(), "do it");
+    assert!(screen.model.hint.as_ref().unwrap().contains("only watched, process 4711"));
+    screen.tell(SessionReleased { session: exec });
+    assert_eq!(screen.model.session.watched.as_ref().unwrap().words, "no process");
+    screen.ctrl('u');
+    screen.type_text("/takeover");
+    assert_eq!(screen.press(KeyCode::Enter), sent(open(exec, SessionAccess::TakeOver)));
+}
+
+#[test]
+fn a_turn_to_branch_off_from_is_named_or_chosen() {
+    let mut screen = Screen::new();
+    screen.type_text("/fork 2");
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Fork { at: Some(2) }));
+    screen.type_text("/fork x");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    for turn in [1, 2] {
+        let body = ItemBody::UserMessage { text: format!("words {turn}"), steer: false };
+        screen.tell(ItemCompleted { item: Item { id: ItemId::user(turn, 0), turn, body } });
+    }
+    screen.type_text("/fork");
+    assert_eq!(screen.press(KeyCode::Enter), []);
+    assert_eq!(labels(&screen), ["here", "words 2", "words 1"]);
+    screen.press(KeyCode::End);
+    assert_eq!(screen.press(KeyCode::Enter), sent(Command::Fork { at: Some(1) }));
+}
