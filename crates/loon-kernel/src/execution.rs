@@ -321,8 +321,8 @@ fn settle(
         usage: effect.usage,
         // What a request that was cut off has used is not known, so neither is its price.
         cost: Cost {
-            unpriced: u32::from(effect.kind == Some(EffectKind::Model)),
-            ..Cost::default()
+            unpriced: effect.cost.unpriced + u32::from(effect.kind == Some(EffectKind::Model)),
+            ..effect.cost
         },
         output: None,
     }

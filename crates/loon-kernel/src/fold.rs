@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use loon_api::event::{
-    EffectFinished, EffectKind, EffectStatus, ExecutionStarted, SubagentFinished,
+    EffectFinished, EffectKind, EffectRerouted, EffectStatus, ExecutionStarted, SubagentFinished,
 };
 use loon_api::{
     AgentEvent, ApprovalId, At, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo, ExecutionId,
@@ -46,10 +46,12 @@ pub struct EffectRecord {
     pub error: Option<ErrorInfo>,
     /// What its failed attempts used, until it ends; then what it used in all.
     pub usage: Usage,
-    /// What it cost.
+    /// What the models cost that it left; once it ended, what it cost in all.
     pub cost: Cost,
     /// What the gate noted with its end.
     pub output: Option<serde_json::Value>,
+    /// What it used at models that it left, as far as they reported.
+    left: Usage,
 }
 
 impl EffectRecord {
@@ -123,6 +125,7 @@ impl ExecutionState {
                 effect.usage += event.usage;
                 self.resources.requests += 1;
             }
+            AgentEvent::EffectRerouted(event) => self.reroute(event),
             AgentEvent::EffectFinished(event) => self.finish(event, seq, envelope.turn),
             AgentEvent::ApprovalRequested(event) => {
                 self.asking.insert(event.approval.id.clone());
@@ -150,6 +153,7 @@ impl ExecutionState {
             | AgentEvent::ModelsListed(_)
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ContextEstimated(_)
+            | AgentEvent::CircuitChanged(_)
             | AgentEvent::Notice(_)
             | AgentEvent::StreamFinished(_)
             | AgentEvent::Unknown { .. } => {}
@@ -163,6 +167,19 @@ impl ExecutionState {
         self.parent = event.parent;
         self.started_at = Some(at);
         self.deadline = event.deadline_ms.map(Duration::from_millis);
+    }
+
+    fn reroute(&mut self, event: &EffectRerouted) {
+        let effect = self.effects.entry(event.key.clone()).or_default();
+        if !effect.is_running() {
+            // The turn went on elsewhere after the effect had ended.
+            return;
+        }
+        effect.left += event.usage;
+        effect.usage = effect.left;
+        effect.cost += event.cost;
+        // Nothing was sent to a target that is left alone.
+        self.resources.requests += u64::from(event.error.code != ErrorCode::CircuitOpen);
     }
 
     fn finish(&mut self, event: &EffectFinished, seq: Seq, turn: Option<TurnNumber>) {

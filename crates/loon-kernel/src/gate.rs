@@ -18,7 +18,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
-use crate::port::{Follow, Model, Tool};
+use crate::port::{Follow, Tool};
+use crate::route::Route;
+use crate::supervision::Circuits;
 use crate::tree::Tree;
 
 mod admission;
@@ -48,6 +50,8 @@ pub struct GateOptions {
     pub approval_prefix: String,
     /// The executions that share the budget with this one.
     pub tree: Tree,
+    /// The circuits of this process, which requests to models go through.
+    pub circuits: Circuits,
 }
 
 /// Judges tool calls.
@@ -150,7 +154,7 @@ pub struct ModelEffect<'a> {
     /// Its durable name.
     pub key: EffectKey,
     /// Whom to ask.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<Route>,
     /// What to ask.
     pub request: &'a ModelRequest,
     /// How long it may take, repetitions included; absent is without bound.
@@ -172,6 +176,8 @@ pub struct ModelOutcome {
     pub usage: Usage,
     /// What it cost, failed attempts included.
     pub cost: Cost,
+    /// The model that answered, as `provider/model`.
+    pub model: String,
 }
 
 /// How a model request failed.
@@ -188,6 +194,8 @@ pub struct EffectFailure {
     pub cost: Cost,
     /// Some of the answer had arrived.
     pub streamed: bool,
+    /// The model it failed at, as `provider/model`; absent if none was asked.
+    pub model: Option<String>,
 }
 
 /// A tool call to perform.
@@ -218,6 +226,7 @@ pub struct Gate {
     retry: RetryPolicy,
     approval_prefix: String,
     tree: Tree,
+    circuits: Circuits,
     terms: RwLock<Terms>,
 }
 
@@ -249,6 +258,7 @@ impl Gate {
             }),
             approval_prefix: options.approval_prefix,
             tree: options.tree,
+            circuits: options.circuits,
         }
     }
 
