@@ -129,6 +129,7 @@ impl Session {
                 self.retry =
                     Some(Retry { at: now + retry.delay_ms, reason: retry.error.message.clone() });
             }
+            AgentEvent::EffectRerouted(_) => self.retry = None,
             AgentEvent::EffectFinished(effect) => {
                 self.cost += effect.cost;
                 self.usage += effect.usage;

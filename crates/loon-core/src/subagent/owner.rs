@@ -76,7 +76,7 @@ impl Children {
         match news {
             News::Started(_) => self.open += 1,
             News::Finished(_) => self.open = self.open.saturating_sub(1),
-            News::Asks(_) => {}
+            News::Passes(_) => {}
         }
     }
 }
@@ -119,8 +119,8 @@ impl Session {
                 self.summary.cost += finished.cost;
                 self.record(turn, *finished).await
             }
-            News::Asks(question) => {
-                self.recorder.pass(turn, *question).await;
+            News::Passes(event) => {
+                self.recorder.pass(turn, *event).await;
                 Ok(())
             }
         }
