@@ -4,6 +4,7 @@
 
 mod bash;
 mod cancel;
+mod combos;
 mod commands;
 mod config;
 mod demo;
