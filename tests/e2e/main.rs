@@ -5,6 +5,7 @@
 mod bash;
 mod budget;
 mod cancel;
+mod combos;
 mod commands;
 mod config;
 mod demo;

@@ -23,6 +23,8 @@ pub enum ErrorCode {
     Network,
     /// The server answered something that is not its format.
     Protocol,
+    /// The target failed too often in a row and is not asked for now.
+    CircuitOpen,
     /// The answer was cut at the output limit.
     OutputLimit,
     /// A budget is spent.

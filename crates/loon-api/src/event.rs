@@ -12,9 +12,12 @@ use serde_json::Value;
 mod define;
 mod envelope;
 mod parts;
+mod words;
 
 pub use envelope::Envelope;
-pub use parts::{Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState};
+pub use parts::{
+    CircuitState, Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState,
+};
 
 use self::define::Field;
 use crate::budget::{Bounds, ReachedBound};
@@ -28,6 +31,7 @@ use crate::session::{
     ExecutionKind, Outcome, SessionHit, SessionHolder, SessionSummary, TurnStatus,
 };
 use crate::subagent::{SubagentStatus, WorktreeState};
+use crate::time::At;
 
 events! {
     /// Record: the execution begins. Always the first.
@@ -88,6 +92,10 @@ events! {
         usage: Usage,
         /// Money of the turn.
         cost: Cost,
+        /// The `provider/model` names that answered, in the order of their first answer, where a
+        /// combo was asked.
+        #[serde(default)]
+        models: Vec<String>,
     }
     /// Passing: an item begins to arrive.
     ItemStarted = "item.started" {
@@ -140,6 +148,21 @@ events! {
         delay_ms: u64,
         /// What the failed attempt used.
         usage: Usage,
+    }
+    /// Record: a model of a combo gave no answer, and another one is asked in its place.
+    EffectRerouted = "effect.rerouted" {
+        /// Which effect.
+        key: EffectKey,
+        /// `provider/model` that gave no answer.
+        from: String,
+        /// `provider/model` that is asked now.
+        to: String,
+        /// Why. With `CIRCUIT_OPEN` nothing was sent to `from`.
+        error: ErrorInfo,
+        /// What all attempts at `from` used. The effect's end counts it too.
+        usage: Usage,
+        /// What that cost. The effect's end counts it too.
+        cost: Cost,
     }
     /// Record: an effect ended.
     EffectFinished = "effect.finished" {
@@ -390,6 +413,17 @@ events! {
         /// The window, if known.
         #[serde(default)]
         capacity: Option<u64>,
+    }
+    /// Passing: a target that failed too often in a row is left alone for a while, tried again, or
+    /// trusted again.
+    CircuitChanged = "circuit.changed" {
+        /// Which target, such as `provider:lab`.
+        target: String,
+        /// How it is treated from now on.
+        state: CircuitState,
+        /// When it is tried again, while it is left alone.
+        #[serde(default)]
+        until: Option<At>,
     }
     /// Passing: something a person should know.
     Notice = "notice" {

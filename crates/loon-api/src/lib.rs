@@ -29,8 +29,8 @@ pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber
 pub use item::{EntryKind, FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
 pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
 pub use model::{
-    Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelInfo, ModelRequest, StopReason,
-    Thinking,
+    Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelFeature, ModelInfo, ModelRequest,
+    StopReason, Thinking,
 };
 pub use money::{Cost, Money, Usage};
 pub use permission::{

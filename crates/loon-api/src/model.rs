@@ -24,6 +24,34 @@ pub enum Effort {
     High,
 }
 
+/// Something that a model can or cannot do.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFeature {
+    /// It calls tools.
+    Tools,
+    /// It reads pictures.
+    Vision,
+    /// It reasons before it answers, as hard as it is told.
+    Reasoning,
+    /// It can be held to a JSON Schema.
+    StructuredOutput,
+}
+
+impl ModelFeature {
+    /// As settings name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Vision => "vision",
+            Self::Reasoning => "reasoning",
+            Self::StructuredOutput => "structured_output",
+        }
+    }
+}
+
 /// What is known of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {

@@ -16,7 +16,7 @@ use loon_core::{
     Dependencies, Given, Limits, SessionChoice, SessionIndex, SessionOptions, Worktrees, sessions,
 };
 use loon_exec::Spawner;
-use loon_kernel::{Budget, FileStore, SystemClock};
+use loon_kernel::{Budget, Circuits, FileStore, SystemClock};
 use loon_permission::Policy;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -219,6 +219,7 @@ impl Setup {
         let models = SettingsModels::new(settings, &self.root);
         let prices = Arc::new(LivePrices::new(models.prices()));
         let models = Arc::new(LiveModels::new(models));
+        let circuits = Circuits::new(Arc::new(SystemClock));
         let root = self.root.clone();
         let store = Arc::new(self.store());
         let index = SessionIndex::at(self.paths.index_file());
@@ -229,7 +230,8 @@ impl Setup {
             tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe(), index.clone());
         let (follower, updates) = {
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
-            Follower::new(self.clone(), &run, Handles { models, prices, web, secrets })
+            let circuits = circuits.clone();
+            Follower::new(self.clone(), &run, Handles { models, prices, circuits, web, secrets })
         };
         let mut remarks = self.remarks();
         remarks.extend(follower.remark());
@@ -239,6 +241,7 @@ impl Setup {
             index,
             clock: Arc::new(SystemClock),
             pricing: prices,
+            circuits,
             models,
             policy: Arc::new(self.policy()),
             rules: Arc::new(LocalRules::new(self.at.clone())),

@@ -30,7 +30,7 @@ pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
 pub use schema::{schema, without_login};
 pub use settings::{
-    Appearance, Budget, ColorChoice, Context7, ModelSettings, Permissions, Price, Provider,
+    Appearance, Budget, ColorChoice, Combo, Context7, ModelSettings, Permissions, Price, Provider,
     ProviderKind, SCHEMA_VERSION, Session, Settings, Ui, Web,
 };
 pub use watch::{SettingsWatch, Snapshot};

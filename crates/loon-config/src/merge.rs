@@ -103,6 +103,10 @@ impl Merge {
         if let Some(fix) = refused {
             return Err(ConfigError::Invalid { origin, problem, fix: fix.to_owned() });
         }
+        // A combo without one of its conditions would be another combo.
+        if names.first().is_some_and(|section| section == "combos") {
+            names.truncate(2);
+        }
         layer.take(&names);
         self.problems.push(Warning { origin, message: format!("{problem}; it has no effect") });
         Ok(())
@@ -316,8 +320,18 @@ fn read(value: &Value) -> Result<Settings, Wrong> {
         let names = vec!["context7".to_owned(), "base_url".to_owned()];
         return wrong(names, "must begin with http:// or https://");
     }
+    for (name, combo) in &settings.combos {
+        if combo.members.is_empty() {
+            let names = ["combos", name].map(str::to_owned).to_vec();
+            return wrong(names, "`members` must name at least one model as `provider/model`");
+        }
+    }
     for (name, provider) in &settings.providers {
         let at = ["providers".to_owned(), name.clone()];
+        if name == "combo" {
+            let problem = "no provider may be called `combo`: `combo/name` is the name of a combo";
+            return wrong(at.to_vec(), problem);
+        }
         match (provider.kind, &provider.base_url) {
             (ProviderKind::Script, _) if provider.script.is_none() => {
                 let problem =

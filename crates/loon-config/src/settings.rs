@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use loon_api::{Effort, Mode, Money, PermissionRule, ToolSet};
+use loon_api::{Effort, Mode, ModelFeature, Money, PermissionRule, ToolSet};
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,10 @@ pub struct Settings {
     /// `provider/model` everywhere.
     #[schemars(title = "Providers", extend("x-live" = true))]
     pub providers: IndexMap<String, Provider>,
+    /// Models that stand in for each other, under names of your choice. A combo is called
+    /// `combo/name` wherever a model is named.
+    #[schemars(title = "Combos", extend("x-live" = true))]
+    pub combos: IndexMap<String, Combo>,
     /// How a session starts and how long it may work on one prompt.
     #[schemars(title = "Session")]
     pub session: Session,
@@ -62,6 +66,7 @@ impl Default for Settings {
         Self {
             schema_version: SCHEMA_VERSION,
             providers: IndexMap::new(),
+            combos: IndexMap::new(),
             session: Session::default(),
             sessions: Sessions::default(),
             budget: Budget::default(),
@@ -156,10 +161,39 @@ pub struct ModelSettings {
     /// How hard it should think.
     #[schemars(title = "Reasoning effort", extend("x-live" = true))]
     pub effort: Option<Effort>,
+    /// What it can do. The list is whole: what it does not name, the model cannot do. Without it a
+    /// model can do what its wire format always can (`tools`, and for `openai-responses`
+    /// `structured_output`), and `reasoning` if `effort` is set; nothing more is taken for granted.
+    #[schemars(title = "Features", extend("x-live" = true))]
+    pub features: Option<Vec<ModelFeature>>,
     /// What its tokens cost, in place of what Loom's price list says of the host. Where neither says
     /// anything, the cost of its requests counts as unknown.
     #[schemars(title = "Price", extend("x-live" = true))]
     pub price: Option<Price>,
+}
+
+/// Models that stand in for each other: what the first cannot answer goes to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Combo {
+    /// The models as `provider/model`, the preferred one first.
+    #[schemars(title = "Members", extend("x-live" = true))]
+    pub members: Vec<String>,
+    /// How often a failed request to a member is repeated before the next one is asked.
+    #[serde(default = "combo_retries")]
+    #[schemars(title = "Retries", range(min = 0, max = 2), extend("x-live" = true))]
+    pub retries: u32,
+    /// What a member must be able to do. One that is not known to is left out.
+    #[serde(default)]
+    #[schemars(title = "Needs", extend("x-live" = true))]
+    pub needs: Vec<ModelFeature>,
+    /// Tokens that a member's context window must hold. One that is not known to is left out.
+    #[serde(default)]
+    #[schemars(title = "Least context window", range(min = 1), extend("x-live" = true))]
+    pub min_context: Option<u64>,
+}
+
+fn combo_retries() -> u32 {
+    2
 }
 
 /// US dollars for a million tokens, as exact decimals (`"0.25"`).

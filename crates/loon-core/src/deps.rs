@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::event::Notice;
 use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, ToolSet, WorkingRecord};
-use loon_kernel::{Budget, JournalStore, Model, Pricing, Tool};
+use loon_kernel::{Budget, Circuits, JournalStore, Pricing, Route, Tool};
 use loon_permission::Policy;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -18,8 +18,9 @@ use crate::subagent::Worktrees;
 
 /// The models that settings name.
 pub trait Models: Send + Sync {
-    /// The model called `provider/model`. The error says what is wrong and what to do.
-    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo>;
+    /// The way to the model called `provider/model`, or to those of `combo/name`. The error says what
+    /// is wrong and what to do.
+    fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo>;
 
     /// All names, in the order of the settings.
     fn names(&self) -> Vec<String>;
@@ -69,6 +70,8 @@ pub struct Dependencies {
     pub rules: Arc<dyn RuleKeeper>,
     /// What models cost.
     pub pricing: Arc<dyn Pricing>,
+    /// Targets that failed too often, for all sessions of this process and their children.
+    pub circuits: Circuits,
     /// The branch shown and told to the model.
     pub branch: Arc<BranchReader>,
     /// Makes the Git worktrees of children.

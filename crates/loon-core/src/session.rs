@@ -13,7 +13,7 @@ use loon_api::{
     WorkingRecord,
 };
 use loon_kernel::{
-    Approver, Authority, Execution, Gate, GateOptions, Model, Recorder, RetryPolicy, Terms, Tool,
+    Approver, Authority, Execution, Gate, GateOptions, Recorder, RetryPolicy, Route, Terms, Tool,
     native_tool,
 };
 use tokio::sync::{mpsc, watch};
@@ -162,6 +162,7 @@ impl Session {
                 tool_timeout: Some(options.limits.tool_timeout),
                 approval_prefix: lineage.approval_prefix(),
                 tree: budget.tree.clone(),
+                circuits: deps.circuits.clone(),
             },
         ));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
@@ -324,7 +325,7 @@ impl Session {
         self.model.clone()
     }
 
-    pub(crate) fn open_model(&self) -> Result<Arc<dyn Model>, ErrorInfo> {
+    pub(crate) fn open_model(&self) -> Result<Arc<Route>, ErrorInfo> {
         match &self.model {
             Some(name) => self.deps.models.open(name),
             None => Err(ErrorInfo::new(ErrorCode::Invalid, "No model is set up.")

@@ -165,6 +165,10 @@ impl Follow for AnswerStream {
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
         Box::pin(self.tell(progress))
     }
+
+    fn asks(&mut self, model: &str) {
+        model.clone_into(&mut self.model);
+    }
 }
 
 /// Passes the live output of one tool call on.

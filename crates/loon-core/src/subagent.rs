@@ -45,8 +45,9 @@ const NEWS_CAPACITY: usize = 64;
 pub(crate) enum News {
     /// One begins.
     Started(Box<SubagentStarted>),
-    /// One asks a human, or was answered. Passed on, not recorded: the record is in its own journal.
-    Asks(Box<AgentEvent>),
+    /// One asks a human, was answered, or met a failing target. Passed on, not recorded: the record is
+    /// in its own journal.
+    Passes(Box<AgentEvent>),
     /// One ended.
     Finished(Box<SubagentFinished>),
 }

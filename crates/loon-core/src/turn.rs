@@ -2,21 +2,21 @@
 
 mod answer;
 mod calls;
+mod failover;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use loon_api::event::{
-    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, Notice, NoticeLevel, TurnFinished,
-    TurnStarted,
+    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted,
 };
 use loon_api::{
     Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest, ToolSpec,
     TurnNumber, TurnStatus, Usage, UserPart,
 };
-use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome};
+use loon_kernel::{EffectFailure, ModelEffect, ModelOutcome, Route};
 use tokio_util::sync::CancellationToken;
 
+use self::failover::Failover;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::load_skill::LoadSkill;
@@ -25,9 +25,6 @@ use crate::repeat::RepeatGuard;
 use crate::runtime::RuntimeError;
 use crate::session::{Leave, Session};
 use crate::stream::{AnswerStream, items_of};
-
-/// Time between a broken answer and the new request.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// A turn under way.
 pub(crate) struct RunningTurn {
@@ -42,6 +39,9 @@ pub(crate) struct RunningTurn {
     cost: Cost,
     spoiled_answers: u32,
     asks_anew: bool,
+    failover: Failover,
+    /// The name that the turn began with.
+    asked: Option<String>,
     schema_retried: bool,
     last_step_denied: bool,
     repeats: RepeatGuard,
@@ -87,6 +87,8 @@ impl Session {
             cost: Cost::default(),
             spoiled_answers: 0,
             asks_anew: false,
+            failover: Failover::default(),
+            asked: self.model_name(),
             schema_retried: false,
             last_step_denied: false,
             repeats: RepeatGuard::new(self.deps.options.unattended),
@@ -118,6 +120,7 @@ impl Session {
             steps: turn.steps,
             usage: turn.usage,
             cost: turn.cost,
+            models: turn.failover.models(turn.asked.as_deref()),
         };
         self.record(Some(turn.number), finished).await?;
         self.summary.usage += turn.usage;
@@ -133,7 +136,7 @@ impl Session {
         Ok(())
     }
 
-    async fn steps(&mut self, model: &Arc<dyn Model>) -> Result<TurnEnd, RuntimeError> {
+    async fn steps(&mut self, model: &Arc<Route>) -> Result<TurnEnd, RuntimeError> {
         loop {
             self.apply_steering().await?;
             self.deliver_reports().await?;
@@ -161,7 +164,8 @@ impl Session {
         }
     }
 
-    async fn step(&mut self, model: &Arc<dyn Model>) -> Result<StepResult, RuntimeError> {
+    async fn step(&mut self, model: &Arc<Route>) -> Result<StepResult, RuntimeError> {
+        let model = &self.running()?.failover.next_route(model);
         let request = self.request();
         self.tell_context(&request, model).await?;
         match self.ask(model, request).await? {
@@ -178,7 +182,7 @@ impl Session {
     /// of a broken one is recorded here.
     async fn ask(
         &mut self,
-        model: &Arc<dyn Model>,
+        model: &Arc<Route>,
         request: ModelRequest,
     ) -> Result<Result<ModelOutcome, EffectFailure>, RuntimeError> {
         let turn = self.running()?;
@@ -190,6 +194,8 @@ impl Session {
         let gate = Arc::clone(&self.gate);
         let tools = self.tools.clone();
         let model = Arc::clone(model);
+        let key = EffectKey::model(number, step);
+        let effect_key = key.clone();
         let effect = async move {
             let title = |name: &str, arguments: &serde_json::Value| {
                 let tool = tools.iter().find(|tool| tool.spec().name == name);
@@ -197,7 +203,7 @@ impl Session {
             };
             let effect = ModelEffect {
                 turn: number,
-                key: EffectKey::model(number, step),
+                key: effect_key,
                 model,
                 request: &request,
                 timeout: None,
@@ -214,20 +220,14 @@ impl Session {
                 stream.finish_meter(outcome.usage.output_tokens, now).await;
                 stream.drop_missing(&outcome.items).await;
                 self.charge(outcome.usage, outcome.cost);
+                self.running()?.failover.note_answer(&outcome.model);
                 self.take_items(number, outcome.items.clone());
                 Ok(Ok(outcome))
             }
             Err(failure) => {
                 self.charge(failure.usage, failure.cost);
-                let kept = if self.asks_anew(&failure)? {
-                    let message = format!("{} Asking anew.", sentence(&failure.error.message));
-                    let level = NoticeLevel::Warning;
-                    let notice = Notice { level, message, hints: Vec::new() };
-                    self.recorder.pass(Some(number), notice).await;
-                    Vec::new()
-                } else {
-                    stream.incomplete()
-                };
+                let anew = self.ask_anew(key, &failure).await?;
+                let kept = if anew { Vec::new() } else { stream.incomplete() };
                 stream.drop_missing(&kept).await;
                 for item in kept {
                     self.record(Some(number), ItemCompleted { item }).await?;
@@ -235,32 +235,6 @@ impl Session {
                 Ok(Err(failure))
             }
         }
-    }
-
-    /// A moment for a server that just broke down. An interrupt ends it.
-    async fn pause(&mut self) -> Result<(), RuntimeError> {
-        let cancel = self.running()?.cancel.clone();
-        let moment = self.deps.clock.sleep(PAUSE);
-        self.attend(async move {
-            tokio::select! {
-                () = cancel.cancelled() => {}
-                () = moment => {}
-            }
-        })
-        .await
-    }
-
-    /// The gate never repeats a request whose answer had begun to arrive. Where such a stream broke
-    /// by a passing fault, the turn drops the piece and asks anew, once; a second break is final.
-    fn asks_anew(&mut self, failure: &EffectFailure) -> Result<bool, RuntimeError> {
-        let passing = matches!(
-            failure.error.code,
-            ErrorCode::Overloaded | ErrorCode::Network | ErrorCode::Protocol
-        );
-        let broken = failure.streamed && passing && failure.status == EffectStatus::Failed;
-        let turn = self.running()?;
-        turn.asks_anew = broken && !turn.asks_anew;
-        Ok(turn.asks_anew)
     }
 
     /// Builds the next request from the fold.
@@ -314,7 +288,7 @@ impl Session {
     async fn tell_context(
         &mut self,
         request: &ModelRequest,
-        model: &Arc<dyn Model>,
+        model: &Arc<Route>,
     ) -> Result<(), RuntimeError> {
         let number = self.running()?.number;
         let tokens =

@@ -5,7 +5,8 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use loon_api::event::{
-    BudgetChanged, EffectFinished, EffectKind, EffectStatus, ExecutionStarted, SubagentFinished,
+    BudgetChanged, EffectFinished, EffectKind, EffectRerouted, EffectStatus, ExecutionStarted,
+    SubagentFinished,
 };
 use loon_api::{
     AgentEvent, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
@@ -62,10 +63,12 @@ pub struct EffectRecord {
     pub error: Option<ErrorInfo>,
     /// What its failed attempts used, until it ends; then what it used in all.
     pub usage: Usage,
-    /// What it cost.
+    /// What the models cost that it left; once it ended, what it cost in all.
     pub cost: Cost,
     /// What the gate noted with its end.
     pub output: Option<serde_json::Value>,
+    /// What it used at models that it left, as far as they reported.
+    left: Usage,
 }
 
 impl EffectRecord {
@@ -77,7 +80,9 @@ impl EffectRecord {
     /// What it cost if it ended now without a word: what a request that was cut off has used is not
     /// known, so neither is its price.
     pub(crate) fn cost_if_cut_off(&self) -> Cost {
-        Cost { unpriced: u32::from(self.kind == Some(EffectKind::Model)), ..Cost::default() }
+        // What it cost at models that it left is known.
+        let unpriced = self.cost.unpriced + u32::from(self.kind == Some(EffectKind::Model));
+        Cost { unpriced, ..self.cost }
     }
 }
 
@@ -165,6 +170,7 @@ impl ExecutionState {
                 effect.usage += event.usage;
                 self.resources.requests += 1;
             }
+            AgentEvent::EffectRerouted(event) => self.reroute(event),
             AgentEvent::EffectFinished(event) => self.finish(event, seq, envelope.turn),
             AgentEvent::ApprovalRequested(event) => {
                 self.asking.insert(event.approval.id.clone());
@@ -196,6 +202,7 @@ impl ExecutionState {
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ResourcesUpdated(_)
             | AgentEvent::ContextEstimated(_)
+            | AgentEvent::CircuitChanged(_)
             | AgentEvent::Notice(_)
             | AgentEvent::StreamFinished(_)
             | AgentEvent::Unknown { .. } => {}
@@ -220,6 +227,19 @@ impl ExecutionState {
         self.turn = None;
         self.asking.clear();
         self.parent = None;
+    }
+
+    fn reroute(&mut self, event: &EffectRerouted) {
+        let effect = self.effects.entry(event.key.clone()).or_default();
+        if !effect.is_running() {
+            // The turn went on elsewhere after the effect had ended.
+            return;
+        }
+        effect.left += event.usage;
+        effect.usage = effect.left;
+        effect.cost += event.cost;
+        // Nothing was sent to a target that is left alone.
+        self.resources.requests += u64::from(event.error.code != ErrorCode::CircuitOpen);
     }
 
     fn finish(&mut self, event: &EffectFinished, seq: Seq, turn: Option<TurnNumber>) {

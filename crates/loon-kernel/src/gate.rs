@@ -18,7 +18,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
-use crate::port::{Follow, Model, Tool};
+use crate::port::{Follow, Tool};
+use crate::route::Route;
+use crate::supervision::Circuits;
 use crate::tree::Tree;
 
 mod admission;
@@ -46,6 +48,8 @@ pub struct GateOptions {
     pub approval_prefix: String,
     /// The executions that share the budget with this one, and that budget.
     pub tree: Tree,
+    /// The circuits of this process, which requests to models go through.
+    pub circuits: Circuits,
 }
 
 /// Judges tool calls.
@@ -137,7 +141,7 @@ pub struct ModelEffect<'a> {
     /// Its durable name.
     pub key: EffectKey,
     /// Whom to ask.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<Route>,
     /// What to ask.
     pub request: &'a ModelRequest,
     /// How long it may take, repetitions included; absent is without bound.
@@ -159,6 +163,8 @@ pub struct ModelOutcome {
     pub usage: Usage,
     /// What it cost, failed attempts included.
     pub cost: Cost,
+    /// The model that answered, as `provider/model`.
+    pub model: String,
 }
 
 /// How a model request failed.
@@ -175,6 +181,8 @@ pub struct EffectFailure {
     pub cost: Cost,
     /// Some of the answer had arrived.
     pub streamed: bool,
+    /// The model it failed at, as `provider/model`; absent if none was asked.
+    pub model: Option<String>,
 }
 
 /// A tool call to perform.
@@ -205,6 +213,7 @@ pub struct Gate {
     retry: RetryPolicy,
     approval_prefix: String,
     tree: Tree,
+    circuits: Circuits,
     terms: RwLock<Terms>,
 }
 
@@ -231,6 +240,7 @@ impl Gate {
             terms: RwLock::new(Terms { tool_timeout: options.tool_timeout }),
             approval_prefix: options.approval_prefix,
             tree: options.tree,
+            circuits: options.circuits,
         }
     }
 

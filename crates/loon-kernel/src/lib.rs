@@ -11,7 +11,9 @@ pub mod gate;
 pub mod native_tool;
 pub mod port;
 pub mod recorder;
+pub mod route;
 pub mod store;
+pub mod supervision;
 pub mod tree;
 
 pub use clock::{ManualClock, SystemClock};
@@ -25,9 +27,13 @@ pub use gate::{
 pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
+pub use route::{Member, Route};
 pub use store::{
     Changes, Damage, FileStore, Holder, Imported, JournalStore, JournalWriter, LEFT_OUT,
     MemoryStore, Opened, Place, PlacedRecords, Repaired, Stamp, StopRequest, StoreError, Verified,
     make_private_folder,
+};
+pub use supervision::{
+    CircuitOpen, CircuitPolicy, Circuits, Outcome, SupervisionPolicy, supervised,
 };
 pub use tree::{Budget, QuotaAnswer, QuotaDesk, Tree};

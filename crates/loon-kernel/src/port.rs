@@ -77,6 +77,9 @@ pub enum Progress {
 pub trait Follow: Send + Sync {
     /// Takes one piece.
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()>;
+
+    /// Pieces that come from now on are of this model's answer.
+    fn asks(&mut self, _model: &str) {}
 }
 
 /// A model that can be asked.

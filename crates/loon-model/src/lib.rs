@@ -8,6 +8,7 @@
 
 mod anthropic;
 pub mod catalog;
+pub mod combo;
 mod draft;
 mod error;
 mod exchange;
@@ -25,6 +26,7 @@ mod testing;
 mod wire;
 
 pub use catalog::{LocalServer, RemoteModel, detect_local};
+pub use combo::{Candidate, Combo};
 pub use http::Timeouts;
 pub use provider::{
     ModelOptions, Provider, ProviderConfig, ProviderError, ProviderKind, ScriptSource,

@@ -237,6 +237,7 @@ impl Script {
             steps: 1,
             usage: Usage::default(),
             cost: Cost::default(),
+            models: Vec::new(),
         };
         self.send(finished).await;
     }

@@ -139,7 +139,7 @@ impl Session {
                 self.retry =
                     Some(Retry { at: now + retry.delay_ms, reason: retry.error.message.clone() });
             }
-            AgentEvent::EffectFinished(_) => self.retry = None,
+            AgentEvent::EffectRerouted(_) | AgentEvent::EffectFinished(_) => self.retry = None,
             AgentEvent::ResourcesUpdated(used) => {
                 self.revision += u64::from(self.cost != used.cost || self.usage != used.usage);
                 self.cost = used.cost;

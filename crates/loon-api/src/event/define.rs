@@ -10,7 +10,9 @@ use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{ExecutionKind, Outcome, SessionHolder, TurnStatus};
 use crate::subagent::SubagentStatus;
 
-use super::parts::{Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState};
+use super::parts::{
+    CircuitState, Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState,
+};
 
 macro_rules! events {
     ($( $(#[$meta:meta])* $name:ident = $kind:literal { $( $(#[$fmeta:meta])* $field:ident : $ty:ty, )* } )*) => {
@@ -91,7 +93,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState,
 }
 
 impl Field for Bounds {

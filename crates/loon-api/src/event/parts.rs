@@ -37,6 +37,18 @@ pub enum EffectStatus {
     Unknown,
 }
 
+/// How a target that can fail is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitState {
+    /// It is asked as usual.
+    Closed,
+    /// It failed too often in a row: nothing is sent to it.
+    Open,
+    /// One trial is sent to it; its outcome decides.
+    HalfOpen,
+}
+
 /// What a delta adds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

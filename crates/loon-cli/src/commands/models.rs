@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use loon_core::{Models as _, Runtime, SessionChoice};
+use loon_core::{Runtime, SessionChoice};
 
 use crate::args::{ModelsCommand, SessionArgs};
 use crate::failure::Failure;
@@ -27,8 +27,17 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
         None => "price unknown".to_owned(),
     };
     let mut text = String::new();
-    for name in models.names() {
+    for name in models.single_names() {
         let _ = writeln!(text, "{name}  (settings)  {}", price(&name));
+    }
+    for (name, resolved) in models.combos() {
+        let _ = writeln!(text, "{name}  (combo)");
+        for (member, fit) in resolved.members {
+            let _ = match fit {
+                Ok(_) => writeln!(text, "  {member}"),
+                Err(reason) => writeln!(text, "  {member}  left out: {reason}"),
+            };
+        }
     }
     if !offline {
         let offered = super::runtime()?.block_on(models.ask_servers());

@@ -160,6 +160,12 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
             let seconds = retried.delay_ms as f64 / 1000.0;
             say(&format!("· {} Trying again in {seconds} s.", retried.error.message));
         }
+        AgentEvent::EffectRerouted(rerouted) => say(&format!("· {}", rerouted.words())),
+        AgentEvent::CircuitChanged(changed) => {
+            if let Some(words) = changed.words() {
+                say(&format!("· {words}"));
+            }
+        }
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
         AgentEvent::BudgetReached(event) => say(&format!("· {}; it waits", event.reached)),
         AgentEvent::BudgetChanged(_) => say("· the bounds of the budget changed"),

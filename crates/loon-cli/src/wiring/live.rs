@@ -7,7 +7,7 @@ use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{ErrorInfo, Money, Usage};
 use loon_config::{SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
-use loon_kernel::{Model, Pricing};
+use loon_kernel::{Circuits, Pricing, Route};
 use loon_model::pricing::PriceTable;
 use loon_tool::WebOptions;
 use tokio::sync::watch;
@@ -34,7 +34,7 @@ impl LiveModels {
 }
 
 impl Models for LiveModels {
-    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+    fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
         self.now().open(name)
     }
 
@@ -66,6 +66,7 @@ impl Pricing for LivePrices {
 pub(super) struct Handles {
     pub(super) models: Arc<LiveModels>,
     pub(super) prices: Arc<LivePrices>,
+    pub(super) circuits: Circuits,
     pub(super) web: watch::Sender<Arc<WebOptions>>,
     /// Names of variables that no tool's process may see.
     pub(super) secrets: watch::Sender<Arc<[String]>>,
@@ -77,6 +78,8 @@ impl Handles {
         let models = SettingsModels::new(settings, &setup.root);
         self.prices.replace(models.prices());
         self.models.replace(models);
+        // A provider may be another server now.
+        self.circuits.forget(Route::TARGETS);
         self.web.send_replace(Arc::new(web::options(settings)));
         // A name that was secret once stays hidden.
         let mut names = setup.secret_variables();

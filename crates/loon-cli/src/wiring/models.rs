@@ -7,10 +7,12 @@ use std::time::Duration;
 use loon_api::{ErrorCode, ErrorInfo, ModelError};
 use loon_config::{ModelSettings, ProviderKind, Settings};
 use loon_core::Models;
-use loon_kernel::Model;
+use loon_kernel::Route;
+use loon_model::combo::{self, Resolved};
 use loon_model::pricing::{PriceTable, TokenPrice};
 use loon_model::{
-    ModelOptions, Provider, ProviderConfig, RemoteModel, ScriptSource, Timeouts, detect_local,
+    Candidate, Combo, ModelOptions, Provider, ProviderConfig, RemoteModel, ScriptSource, Timeouts,
+    detect_local,
 };
 use secrecy::SecretString;
 
@@ -19,9 +21,10 @@ pub(crate) const DEMO_MODEL: &str = "demo/script";
 
 const DEMO_SCRIPT: &str = include_str!("../../demo/script.jsonl");
 
-/// Models by `provider/model`.
+/// Models by `provider/model`, and combos of them by `combo/name`.
 pub(crate) struct SettingsModels {
     providers: Vec<NamedProvider>,
+    combos: Vec<Combo>,
 }
 
 struct NamedProvider {
@@ -30,6 +33,7 @@ struct NamedProvider {
     base_url: Option<String>,
     /// A provider that settings describe wrongly is an error when it is used, not before.
     provider: Result<Provider, ErrorInfo>,
+    kind: loon_model::ProviderKind,
     models: Vec<(String, ModelSettings)>,
 }
 
@@ -44,13 +48,54 @@ impl SettingsModels {
                 base_url: provider.base_url.clone(),
                 provider: Provider::new(config_of(name, provider, root))
                     .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
+                kind: kind_of(provider.kind),
                 models: provider.models.iter().map(|(n, m)| (n.clone(), m.clone())).collect(),
             })
             .collect();
         if !settings.providers.contains_key("demo") {
             providers.push(demo());
         }
-        Self { providers }
+        let combos = settings.combos.iter().map(|(name, combo)| combo_of(name, combo)).collect();
+        Self { providers, combos }
+    }
+
+    /// The combos, with their members looked up.
+    pub(crate) fn combos(&self) -> impl Iterator<Item = (String, Resolved)> {
+        self.combos.iter().map(|combo| (combo.full_name(), self.resolve(combo)))
+    }
+
+    /// The names of the models that are no combos.
+    pub(crate) fn single_names(&self) -> impl Iterator<Item = String> {
+        self.providers.iter().flat_map(|provider| {
+            provider.models.iter().map(move |(model, _)| format!("{}/{model}", provider.name))
+        })
+    }
+
+    fn resolve(&self, combo: &Combo) -> Resolved {
+        combo.resolve(|name| self.candidate(name))
+    }
+
+    /// The model called `provider/model`, with what is known of it.
+    fn candidate(&self, name: &str) -> Result<Candidate, ErrorInfo> {
+        let (provider, model) = name
+            .split_once('/')
+            .filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
+            .ok_or_else(|| wrong(format!("{name} is no model; write provider/model.")))?;
+        let found =
+            self.providers.iter().find(|named| named.name == provider).ok_or_else(|| {
+                wrong(format!("The settings have no provider called {provider}."))
+            })?;
+        let known = found.models.iter().find(|(name, _)| name == model).map(|(_, known)| known);
+        let options = known.map_or_else(ModelOptions::default, |settings| ModelOptions {
+            context_tokens: settings.context_tokens,
+            max_output_tokens: settings.max_output_tokens,
+            effort: settings.effort,
+        });
+        let said = known.and_then(|settings| settings.features.as_deref());
+        Ok(Candidate {
+            model: found.provider.as_ref().map_err(Clone::clone)?.model(model, options),
+            features: combo::features(found.kind, said, options.effort),
+        })
     }
 
     /// What models cost: what the settings say, and the price list for the hosts it knows.
@@ -88,35 +133,23 @@ impl SettingsModels {
     }
 }
 
+fn wrong(message: String) -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::Invalid, message).hint("`loon models list` names the models.")
+}
+
 impl Models for SettingsModels {
-    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
-        let wrong = |message: String| {
-            ErrorInfo::new(ErrorCode::Invalid, message).hint("`loon models list` names the models.")
+    fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
+        let Some(combo) = name.strip_prefix(combo::PREFIX) else {
+            return Ok(Route::to(self.candidate(name)?.model));
         };
-        let (provider, model) = name
-            .split_once('/')
-            .filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
-            .ok_or_else(|| wrong(format!("{name} is no model; write provider/model.")))?;
+        let found = self.combos.iter().find(|known| known.name == combo);
         let found =
-            self.providers.iter().find(|named| named.name == provider).ok_or_else(|| {
-                wrong(format!("The settings have no provider called {provider}."))
-            })?;
-        let known = found.models.iter().find(|(name, _)| name == model);
-        let options = known.map_or_else(ModelOptions::default, |(_, settings)| ModelOptions {
-            context_tokens: settings.context_tokens,
-            max_output_tokens: settings.max_output_tokens,
-            effort: settings.effort,
-        });
-        Ok(found.provider.as_ref().map_err(Clone::clone)?.model(model, options))
+            found.ok_or_else(|| wrong(format!("The settings have no combo called {combo}.")))?;
+        self.resolve(found).route()
     }
 
     fn names(&self) -> Vec<String> {
-        self.providers
-            .iter()
-            .flat_map(|provider| {
-                provider.models.iter().map(move |(model, _)| format!("{}/{model}", provider.name))
-            })
-            .collect()
+        self.single_names().chain(self.combos.iter().map(Combo::full_name)).collect()
     }
 }
 
@@ -144,11 +177,12 @@ impl LocalModel {
             base_url: Some(server.base_url.clone()),
             provider: Provider::new(config)
                 .map_err(|error| ErrorInfo::new(ErrorCode::Invalid, error.to_string())),
+            kind: loon_model::ProviderKind::OpenaiChat,
             models: vec![(model.id.clone(), known)],
         };
         Some(Self {
             name: format!("{}/{}", server.name, model.id),
-            local: SettingsModels { providers: vec![provider] },
+            local: SettingsModels { providers: vec![provider], combos: Vec::new() },
             others: Arc::clone(others),
         })
     }
@@ -161,7 +195,7 @@ impl LocalModel {
 
 impl Models for LocalModel {
     /// What the settings say goes first, should they use the same name.
-    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+    fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
         self.others.open(name).or_else(|error| self.local.open(name).map_err(|_| error))
     }
 
@@ -180,6 +214,7 @@ fn demo() -> NamedProvider {
         base_url: None,
         provider: Provider::new(config)
             .map_err(|error| ErrorInfo::new(ErrorCode::Internal, error.to_string())),
+        kind: loon_model::ProviderKind::Script,
         // Not offered in lists: it can do nothing but the demo.
         models: Vec::new(),
     }
@@ -191,12 +226,6 @@ pub(super) fn exported_key(variable: &str) -> Option<SecretString> {
 }
 
 fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> ProviderConfig {
-    let kind = match provider.kind {
-        ProviderKind::OpenAiChat => loon_model::ProviderKind::OpenaiChat,
-        ProviderKind::OpenAiResponses => loon_model::ProviderKind::OpenaiResponses,
-        ProviderKind::Anthropic => loon_model::ProviderKind::Anthropic,
-        ProviderKind::Script => loon_model::ProviderKind::Script,
-    };
     let from_environment = provider.api_key_env.as_deref().and_then(exported_key);
     ProviderConfig {
         base_url: provider.base_url.clone(),
@@ -207,6 +236,25 @@ fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> Provi
             idle: Duration::from_secs(provider.idle_timeout_secs),
         },
         script: provider.script.as_ref().map(|file| ScriptSource::Path(root.join(file))),
-        ..ProviderConfig::new(name, kind)
+        ..ProviderConfig::new(name, kind_of(provider.kind))
+    }
+}
+
+fn kind_of(kind: ProviderKind) -> loon_model::ProviderKind {
+    match kind {
+        ProviderKind::OpenAiChat => loon_model::ProviderKind::OpenaiChat,
+        ProviderKind::OpenAiResponses => loon_model::ProviderKind::OpenaiResponses,
+        ProviderKind::Anthropic => loon_model::ProviderKind::Anthropic,
+        ProviderKind::Script => loon_model::ProviderKind::Script,
+    }
+}
+
+fn combo_of(name: &str, combo: &loon_config::Combo) -> Combo {
+    Combo {
+        name: name.to_owned(),
+        members: combo.members.clone(),
+        retries: combo.retries as usize,
+        needs: combo.needs.clone(),
+        min_context: combo.min_context,
     }
 }

@@ -485,3 +485,38 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_combo_reads_whole_and_has_defaults() {
+    use loon_api::ModelFeature::{Reasoning, StructuredOutput, Tools, Vision};
+    let text = format!(
+        "{LAB}[combos.steady]\nmembers = [\"lab/a\", \"lab/b\"]\n[combos.wide]\nmembers = [\"lab/a\"]\nretries = 0\nneeds = [\"vision\", \"structured_output\"]\nmin_context = 32000\n[providers.lab.models.a]\nfeatures = [\"tools\", \"reasoning\"]\n"
+    );
+    let settings = user(&text).unwrap().settings;
+    let steady = &settings.combos["steady"];
+    assert_eq!((steady.members.len(), steady.retries, steady.min_context), (2, 2, None));
+    assert!(steady.needs.is_empty());
+    let wide = &settings.combos["wide"];
+    assert_eq!((wide.retries, wide.min_context), (0, Some(32_000)));
+    assert_eq!(wide.needs, [Vision, StructuredOutput]);
+    assert_eq!(settings.providers["lab"].models["a"].features, Some(vec![Tools, Reasoning]));
+}
+
+#[test]
+fn a_combo_with_a_wrong_part_is_no_combo() {
+    let text = "[combos.a]\nmembers = [\"lab/x\"]\nneeds = [\"sight\"]\n[combos.b]\nmembers = []\n\
+                [combos.c]\nretries = 1\n[combos.d]\nmembers = [\"lab/x\"]\nretries = 3\n\
+                [combos.e]\nmembers = [\"lab/x\"]\n[providers.combo]\nkind = \"openai-chat\"\n\
+                base_url = \"http://a/v1\"\n";
+    let loaded = user(text).unwrap();
+    assert_eq!(loaded.settings.combos.keys().collect::<Vec<_>>(), ["e"]);
+    assert!(loaded.settings.providers.is_empty());
+    let told: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+    let says =
+        |what: &str| assert!(told.iter().any(|line| line.contains(what)), "{what}: {told:#?}");
+    says("combos.a.needs must be a list");
+    says("combos.b: `members` must name at least one model as `provider/model`");
+    says("combos.c: missing field `members`");
+    says("combos.d.retries");
+    says("providers.combo: no provider may be called `combo`");
+}

@@ -1,5 +1,6 @@
 //! Tests of whole sessions: a fake model and fake tools behind the real gate and journal.
 
+mod combos;
 mod record;
 mod tools;
 
@@ -16,8 +17,8 @@ use loon_api::{
     ToolCallStatus, ToolClass, ToolSet, ToolSpec, TurnStatus,
 };
 use loon_kernel::{
-    Admitted, Budget, EffectContext, MemoryStore, Model, Pricing, Progress, SystemClock, Tool,
-    ToolOutput,
+    Admitted, Budget, Circuits, EffectContext, MemoryStore, Model, Pricing, Progress, Route,
+    SystemClock, Tool, ToolOutput,
 };
 use loon_permission::Policy;
 use serde_json::{Value, json};
@@ -126,8 +127,8 @@ impl Tool for FakeTool {
 struct OneModel(Arc<FakeModel>);
 
 impl Models for OneModel {
-    fn open(&self, _name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
-        Ok(Arc::clone(&self.0) as Arc<dyn Model>)
+    fn open(&self, _name: &str) -> Result<Arc<Route>, ErrorInfo> {
+        Ok(Route::to(Arc::clone(&self.0) as Arc<dyn Model>))
     }
 
     fn names(&self) -> Vec<String> {
@@ -183,6 +184,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
         policy: Arc::new(Policy::new(RuleSet::default(), None, dir.path().to_path_buf())),
         rules: Arc::new(NoRules),
         pricing: Arc::new(NoPrices),
+        circuits: Circuits::new(Arc::new(SystemClock)),
         branch: Arc::new(|| None),
         worktrees: crate::Worktrees::new(loon_exec::Spawner::new([]), dir.path().join("worktrees")),
         options: SessionOptions {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::SubagentFinished;
+use loon_api::event::{Notice, NoticeLevel, SubagentFinished};
 use loon_api::{
     AgentEvent, Clock, Command, Envelope, ErrorCode, ErrorInfo, SubagentStatus, TurnStatus,
 };
@@ -129,7 +129,7 @@ impl Watcher<'_> {
 
     async fn note(&self, envelope: &Envelope) {
         self.agent.note(envelope);
-        let question = match &envelope.event {
+        let passed = match &envelope.event {
             AgentEvent::ApprovalRequested(requested) => {
                 let mut requested = requested.clone();
                 let who = format!("Agent {} ({}) asks.", self.agent.id, self.agent.profile);
@@ -137,9 +137,16 @@ impl Watcher<'_> {
                 requested.into()
             }
             AgentEvent::ApprovalResolved(resolved) => resolved.clone().into(),
+            // All sessions of the process share the circuits.
+            AgentEvent::CircuitChanged(changed) => changed.clone().into(),
+            AgentEvent::EffectRerouted(rerouted) => {
+                let Agent { id, profile, .. } = self.agent;
+                let message = format!("Agent {id} ({profile}): {}", rerouted.words());
+                Notice { level: NoticeLevel::Warning, message, hints: Vec::new() }.into()
+            }
             _ => return,
         };
-        let _ = self.news.send(News::Asks(Box::new(question))).await;
+        let _ = self.news.send(News::Passes(Box::new(passed))).await;
     }
 }
 

@@ -73,7 +73,7 @@ impl Children {
         match news {
             News::Started(_) => self.open += 1,
             News::Finished(_) => self.open = self.open.saturating_sub(1),
-            News::Asks(_) => {}
+            News::Passes(_) => {}
         }
     }
 }
@@ -118,8 +118,8 @@ impl Session {
                 self.budget.shared.tree.tell().await;
                 Ok(())
             }
-            News::Asks(question) => {
-                self.recorder.pass(turn, *question).await;
+            News::Passes(event) => {
+                self.recorder.pass(turn, *event).await;
                 Ok(())
             }
         }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use loon_api::event::{
     ApprovalRequested, ApprovalResolved, BudgetChanged, BudgetKept, BudgetReached, DeadlineSet,
-    Decision, EffectFinished, EffectKind, EffectRetried, EffectStarted, EffectStatus,
-    ExecutionCancelled, ExecutionResumed, ExecutionStarted, SubagentFinished, TurnFinished,
-    TurnStarted,
+    Decision, EffectFinished, EffectKind, EffectRerouted, EffectRetried, EffectStarted,
+    EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted, SubagentFinished,
+    TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
@@ -53,7 +53,7 @@ fn turn() -> AgentEvent {
 fn turn_end() -> AgentEvent {
     let status = TurnStatus::Completed;
     let (usage, cost) = (Usage::default(), Cost::default());
-    TurnFinished { status, error: None, steps: 1, usage, cost }.into()
+    TurnFinished { status, error: None, steps: 1, usage, cost, models: vec![] }.into()
 }
 
 fn effect(key: &str, kind: EffectKind) -> AgentEvent {
@@ -345,4 +345,38 @@ proptest! {
         prop_assert_eq!(whole.running as usize, running);
         prop_assert!(whole.worked(at(now)) <= Duration::from_secs(now.unsigned_abs()));
     }
+}
+
+#[test]
+fn a_reroute_counts_a_request_unless_none_was_sent_and_its_end_counts_what_it_used() {
+    let key = EffectKey::new("m");
+    let left = Cost { usd: Money::usd(Decimal::new(3, 2)), unpriced: 0 };
+    let rerouted = |code, usage, cost| -> AgentEvent {
+        let error = ErrorInfo::new(code, "no");
+        let (from, to) = ("lab/a".to_owned(), "lab/b".to_owned());
+        EffectRerouted { key: key.clone(), from, to, error, usage, cost }.into()
+    };
+    let retried = || -> AgentEvent {
+        let error = ErrorInfo::new(ErrorCode::Overloaded, "busy");
+        let usage = usage(3, 0);
+        EffectRetried { key: key.clone(), attempt: 1, error, delay_ms: 0, usage }.into()
+    };
+    let mut events = vec![
+        (0, started(None)),
+        (0, effect("m", EffectKind::Model)),
+        (0, retried()),
+        (0, rerouted(ErrorCode::Overloaded, usage(7, 0), left)),
+        (0, rerouted(ErrorCode::CircuitOpen, Usage::default(), Cost::default())),
+        (0, retried()),
+    ];
+    let running = fold(events.clone());
+    let known = &running.effects[&key];
+    assert_eq!((known.usage, known.cost), (usage(10, 0), left), "were it cut off here");
+    assert_eq!((running.resources.requests, running.resources.tokens), (4, 0));
+    events.push((1, effect_end("m", EffectStatus::Failed, usage(10, 0), left)));
+    // Said once more after the end, where a turn goes on with another model.
+    events.push((1, rerouted(ErrorCode::Network, usage(10, 0), left)));
+    let ended = fold(events);
+    assert_eq!((ended.resources.requests, ended.resources.tokens), (4, 10));
+    assert_eq!(ended.resources.cost, left);
 }

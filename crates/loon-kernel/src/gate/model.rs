@@ -1,23 +1,23 @@
-//! Model requests: repeated where that is safe, metered in every case.
+//! Model requests: sent along a route of models until one answers, metered in every case.
 
-use std::time::Duration;
+mod attempts;
+mod meter;
+mod reroute;
 
-use loon_api::event::{
-    EffectFinished, EffectKind, EffectRetried, EffectStarted, EffectStatus, ItemCompleted,
-};
-use loon_api::{
-    AgentEvent, Answer, At, BoxFuture, Cost, ErrorCode, ErrorInfo, Item, ModelError, StopReason,
-    Usage,
-};
+use std::sync::Arc;
+
+use loon_api::event::{EffectFinished, EffectKind, EffectStarted, EffectStatus, ItemCompleted};
+use loon_api::{AgentEvent, Answer, At, Cost, ErrorInfo, Item, StopReason, Usage};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
-use super::admission::in_words;
-use super::run::{Limits, Ran, followed, progress_channel};
+use self::attempts::Attempts;
+use self::meter::{Meter, Spent};
+use self::reroute::{Found, Heirs, Tried};
+use super::run::Limits;
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::clock::millis;
 use crate::error::KernelError;
-use crate::port::{Admitted, EffectContext, Follow, Progress};
+use crate::route::Member;
 
 /// What is noted with the end of a request, so that it can be given back later.
 #[derive(Serialize, Deserialize)]
@@ -26,38 +26,54 @@ pub(super) struct ModelNote {
     pub(super) stop: StopReason,
     /// How many records right before the end hold its items.
     pub(super) items: u64,
+    /// The model that answered.
+    #[serde(default)]
+    pub(super) model: String,
 }
 
-/// What the attempts of one request add up to.
-#[derive(Default)]
-struct Meter {
-    usage: Usage,
-    cost: Cost,
-    streamed: bool,
+/// What is noted with a failed end.
+#[derive(Serialize, Deserialize)]
+pub(super) struct FailureNote {
+    /// The model it failed at.
+    pub(super) model: String,
 }
 
-/// Notices whether there was any progress.
-struct Noticed<'a> {
-    follow: &'a mut dyn Follow,
-    any: bool,
+/// A request that ends without an answer.
+struct Unanswered {
+    status: EffectStatus,
+    error: ErrorInfo,
+    /// The model it ended at, if one was asked.
+    model: Option<String>,
 }
 
-impl Follow for Noticed<'_> {
-    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
-        self.any = true;
-        self.follow.take(progress)
+/// Why sending a request came to its end without an answer.
+enum Broken {
+    Unanswered(Unanswered),
+    /// The journal cannot be written.
+    Journal(KernelError),
+}
+
+impl From<KernelError> for Broken {
+    fn from(error: KernelError) -> Self {
+        Self::Journal(error)
     }
 }
 
-/// How the attempts came to their end.
-enum Attempts {
-    Answered(Answer),
-    Failed(EffectStatus, ErrorInfo),
+impl Broken {
+    fn denied(stop: Stop) -> Self {
+        Self::unanswered(stop.status, stop.error, None)
+    }
+
+    fn unanswered(status: EffectStatus, error: ErrorInfo, model: Option<&Member>) -> Self {
+        let model = model.map(|member| member.name().to_owned());
+        Self::Unanswered(Unanswered { status, error, model })
+    }
 }
 
 impl Gate {
     /// Performs a model request. Its items, made by `items` from the answer, are recorded together
-    /// with its end.
+    /// with its end. A member of a combo that cannot answer gives way to the next one, unless some of
+    /// its answer had arrived.
     pub async fn model(
         &self,
         mut effect: ModelEffect<'_>,
@@ -70,160 +86,85 @@ impl Gate {
         }
         let _in_flight = self.execution.enter();
         let mut meter = Meter::default();
-        let admitted = self.admit(&effect.cancel, true).await;
+        let admitted = self.admit(&effect.cancel, true).await.map_err(Broken::denied);
         // Waiting for a person is no part of the effect.
         let began = recorder.clock().now();
-        if let Err(refusal) = admitted {
-            return Err(self.fail(&effect, began, meter, refusal.status, refusal.error).await);
-        }
-        let started = EffectStarted {
-            key: effect.key.clone(),
-            kind: EffectKind::Model,
-            target: effect.model.info().name.clone(),
-            item: None,
-            timeout_ms: effect.timeout.map(millis),
+        let sent = match admitted {
+            Ok(()) => self.send(&mut effect, began, &mut meter).await,
+            Err(denied) => Err(denied),
         };
-        recorder.record(Some(effect.turn), started).await.map_err(|error| unrecorded(&error))?;
-        let answer = match self.attempt_all(&mut effect, began, &mut meter).await {
-            Ok(Attempts::Answered(answer)) => answer,
-            Ok(Attempts::Failed(status, error)) => {
-                return Err(self.fail(&effect, began, meter, status, error).await);
+        let (answer, model) = match sent {
+            Ok(answered) => answered,
+            Err(Broken::Unanswered(end)) => {
+                return Err(self.fail(&effect, began, meter, end).await);
             }
-            Err(error) => return Err(unrecorded(&error)),
+            Err(Broken::Journal(error)) => return Err(unrecorded(&error)),
         };
         let items = items(&answer);
-        let note = ModelNote { stop: answer.stop, items: items.len() as u64 };
+        let count = items.len() as u64;
+        let note = ModelNote { stop: answer.stop, items: count, model: model.clone() };
         let mut records: Vec<AgentEvent> =
             items.iter().map(|item| ItemCompleted { item: item.clone() }.into()).collect();
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
+        let Spent { usage, cost } = meter.all;
         recorder.record_all(Some(effect.turn), records).await.map_err(|error| EffectFailure {
-            usage: meter.usage,
-            cost: meter.cost,
+            usage,
+            cost,
             ..unrecorded(&error)
         })?;
-        self.tell_metered(&effect, meter.cost).await;
-        Ok(ModelOutcome { items, stop: answer.stop, usage: meter.usage, cost: meter.cost })
+        self.tell_metered(&model, cost).await;
+        Ok(ModelOutcome { items, stop: answer.stop, usage, cost, model })
     }
 
-    /// Sends the request until it is answered, fails for good or is stopped.
-    async fn attempt_all(
+    /// Sends the request along its route. Gives the answer and the name of the model that gave it.
+    async fn send(
         &self,
         effect: &mut ModelEffect<'_>,
         began: At,
         meter: &mut Meter,
-    ) -> Result<Attempts, KernelError> {
+    ) -> Result<(Answer, String), Broken> {
         let cancel = effect.cancel.clone();
         let limits = Limits { cancel: &cancel, timeout: effect.timeout.map(|t| (began, t)) };
-        let mut delays = self.retry.delays.iter();
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let (ran, told) = self.attempt(effect, &limits).await;
-            meter.streamed = told;
-            let error = match ran {
-                Ran::Returned(Ok(answer)) => {
-                    self.count(effect, meter, answer.usage, true);
-                    return Ok(Attempts::Answered(answer));
-                }
-                Ran::Returned(Err(error)) => error,
-                Ran::Stopped(stop, rest) => {
-                    let (usage, streamed) = match rest {
-                        Some(Ok(answer)) => (answer.usage, true),
-                        Some(Err(error)) => (error.usage, error.streamed),
-                        None => (Usage::default(), false),
-                    };
-                    meter.streamed |= streamed;
-                    // The server may have worked on it without a word.
-                    self.count(effect, meter, usage, true);
-                    return Ok(Attempts::Failed(stop.status, stop.error));
-                }
-                Ran::Panicked(words) => {
-                    self.count(effect, meter, Usage::default(), true);
-                    let message = format!("the model's adapter failed: {words}");
-                    let error = ErrorInfo::new(ErrorCode::Internal, message);
-                    return Ok(Attempts::Failed(EffectStatus::Failed, error));
-                }
-            };
-            meter.streamed |= error.streamed;
-            self.count(effect, meter, error.usage, meter.streamed);
-            let delay = match (error.is_retryable() && !told, delays.next()) {
-                (true, Some(delay)) => (*delay).max(error.retry_after.unwrap_or_default()),
-                (true, None) | (false, _) => {
-                    return Ok(Attempts::Failed(EffectStatus::Failed, error.info()));
-                }
-            };
-            if delay > self.retry.longest_wait {
-                let error = waits_too_long(&error, delay);
-                return Ok(Attempts::Failed(EffectStatus::Failed, error));
-            }
-            self.note_retry(effect, attempt, &error, delay).await?;
-            if let Some(stop) = self.wait(delay, &limits).await {
-                return Ok(Attempts::Failed(stop.status, stop.error));
-            }
-        }
-    }
-
-    /// Sends the request once. Also says whether any of the answer was told on the way.
-    async fn attempt(
-        &self,
-        effect: &mut ModelEffect<'_>,
-        limits: &Limits<'_>,
-    ) -> (Ran<Result<Answer, ModelError>>, bool) {
-        let stop = CancellationToken::new();
-        let (progress, arriving) = progress_channel();
-        let key = effect.key.clone();
-        let cx = EffectContext {
-            key,
-            subjects: [].into(),
-            hidden: [].into(),
-            cancel: stop.clone(),
-            progress,
+        let route = Arc::clone(&effect.model);
+        let members: Vec<&Member> = route.members().collect();
+        let mut rest = members.iter().copied();
+        let mut tried = Tried::default();
+        let Some(found) = self.next_open(&mut rest, &mut tried, Heirs::All) else {
+            return Err(Broken::unanswered(EffectStatus::Failed, tried.error(&route), None));
         };
-        let admitted = Admitted::new(effect.key.clone());
-        let run = effect.model.run(admitted, effect.request, &cx);
-        let mut follow = Noticed { follow: effect.follow, any: false };
-        let ran = followed(self.supervise(run, &stop, limits), arriving, &mut follow).await;
-        (ran, follow.any)
-    }
-
-    async fn note_retry(
-        &self,
-        effect: &ModelEffect<'_>,
-        attempt: u32,
-        error: &ModelError,
-        delay: Duration,
-    ) -> Result<(), KernelError> {
-        let retried = EffectRetried {
+        let started = EffectStarted {
             key: effect.key.clone(),
-            attempt,
-            error: error.info(),
-            delay_ms: millis(delay),
-            usage: error.usage,
+            kind: EffectKind::Model,
+            target: route.info().name.clone(),
+            item: None,
+            timeout_ms: effect.timeout.map(millis),
         };
-        self.execution.recorder().record(Some(effect.turn), retried).await?;
-        Ok(())
-    }
-
-    async fn wait(&self, delay: Duration, limits: &Limits<'_>) -> Option<Stop> {
-        tokio::select! {
-            biased;
-            stop = self.limit_reached(limits) => Some(stop),
-            () = self.execution.recorder().clock().sleep(delay) => None,
-        }
-    }
-
-    /// Adds one attempt to the meter. `used` says that it used tokens even if none were reported.
-    fn count(&self, effect: &ModelEffect<'_>, meter: &mut Meter, usage: Usage, used: bool) {
-        meter.usage += usage;
-        if usage.is_unknown() && !used {
-            return;
-        }
-        let known = (!usage.is_unknown()).then_some(usage);
-        match known.and_then(|usage| self.pricing.price(&effect.model.info().name, &usage)) {
-            Some(price) => meter.cost.usd += price,
-            None => meter.cost.unpriced += 1,
+        self.execution.recorder().record(Some(effect.turn), started).await?;
+        let Found { mut member, mut permit, change } = found;
+        self.note_reroutes(effect, &mut tried, member).await?;
+        self.tell_circuit(effect.turn, change).await;
+        loop {
+            let has_heir = rest.clone().any(|heir| self.is_open_to(heir));
+            let asking = self.attempts(effect, member, permit, has_heir, &limits, meter);
+            let attempts = Box::pin(asking).await?;
+            let (status, error) = match attempts {
+                Attempts::Answered(answer) => return Ok((answer, member.name().to_owned())),
+                Attempts::Failed(status, error) => (status, error),
+            };
+            let Some(heirs) = Heirs::of(member, status, &error, meter.streamed) else {
+                return Err(Broken::unanswered(status, error, Some(member)));
+            };
+            tried.add(member, error, meter.leave());
+            let Some(found) = self.next_open(&mut rest, &mut tried, heirs) else {
+                let error = tried.error(&route);
+                return Err(Broken::unanswered(status, error, Some(member)));
+            };
+            self.admit(&effect.cancel, true).await.map_err(Broken::denied)?;
+            self.note_reroutes(effect, &mut tried, found.member).await?;
+            self.tell_circuit(effect.turn, found.change).await;
+            (member, permit) = (found.member, found.permit);
         }
     }
 
@@ -233,21 +174,22 @@ impl Gate {
         effect: &ModelEffect<'_>,
         began: At,
         meter: Meter,
-        status: EffectStatus,
-        error: ErrorInfo,
+        unanswered: Unanswered,
     ) -> EffectFailure {
-        let end = self.end_of(effect, began, &meter, status, Some(error.clone()));
-        let Meter { usage, cost, streamed, .. } = meter;
-        let failure = EffectFailure { status, error, usage, cost, streamed };
+        let Unanswered { status, error, model } = unanswered;
+        let mut end = self.end_of(effect, began, &meter, status, Some(error.clone()));
+        let note = model.clone().map(|model| FailureNote { model });
+        end.output = note.and_then(|note| serde_json::to_value(note).ok());
+        let Spent { usage, cost } = meter.all;
+        let failure = EffectFailure { status, error, usage, cost, streamed: meter.streamed, model };
         let recorded = self.execution.recorder().record(Some(effect.turn), end).await;
-        self.tell_metered(effect, cost).await;
+        let asked = failure.model.as_deref().unwrap_or(&effect.model.info().name);
+        self.tell_metered(asked, cost).await;
         match recorded {
             Ok(_) => failure,
             // The cancel that stopped this effect has settled it already.
             Err(KernelError::Cancelled { .. }) if status == EffectStatus::Aborted => failure,
-            Err(error) => {
-                EffectFailure { usage: meter.usage, cost: meter.cost, ..unrecorded(&error) }
-            }
+            Err(error) => EffectFailure { usage, cost, ..unrecorded(&error) },
         }
     }
 
@@ -256,6 +198,14 @@ impl Gate {
         self.tree.tell().await;
         if cost.unpriced > 0 {
             self.tree.tell_unpriced(&effect.model.info().name).await;
+        }
+    }
+
+    /// Tells the front end what was used, and that it cannot be counted where that is so.
+    async fn tell_metered(&self, model: &str, cost: Cost) {
+        self.tree.tell().await;
+        if cost.unpriced > 0 {
+            self.tree.tell_unpriced(model).await;
         }
     }
 
@@ -272,8 +222,8 @@ impl Gate {
             status,
             error,
             ms: millis(self.execution.recorder().clock().now().since(began)),
-            usage: meter.usage,
-            cost: meter.cost,
+            usage: meter.all.usage,
+            cost: meter.all.cost,
             output: None,
         }
     }
@@ -291,12 +241,6 @@ pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
         usage: Usage::default(),
         cost: Cost::default(),
         streamed: false,
+        model: None,
     }
-}
-
-fn waits_too_long(error: &ModelError, delay: Duration) -> ErrorInfo {
-    let mut info = error.info();
-    let wait = in_words(delay);
-    info.message = format!("{} (the server asks to wait {wait})", info.message);
-    info.hint(format!("try again in {wait}, or choose another model"))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loon_api::event::EffectStatus;
 use loon_api::{AgentEvent, EffectKey, ErrorCode, ErrorInfo, Item, Seq};
 
-use super::model::{ModelNote, unrecorded};
+use super::model::{FailureNote, ModelNote, unrecorded};
 use super::{EffectFailure, Gate, ModelOutcome};
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
@@ -22,18 +22,24 @@ impl Gate {
             usage: known.usage,
             cost: known.cost,
             streamed: false,
+            model: known
+                .output
+                .clone()
+                .and_then(|note| serde_json::from_value(note).ok())
+                .map(|FailureNote { model }| model),
         };
         let Some((seq, status)) = known.finished else {
             return Err(failure(EffectStatus::Failed, under_way(key)));
         };
         let note = known.output.clone().and_then(|note| serde_json::from_value(note).ok());
         match (status, note) {
-            (EffectStatus::Completed, Some(ModelNote { stop, items })) => {
+            (EffectStatus::Completed, Some(ModelNote { stop, items, model })) => {
                 let items = self
                     .recorded_items(seq.saturating_sub(items), seq)
                     .await
                     .map_err(|error| unrecorded(&error))?;
-                Ok(ModelOutcome { items, stop, usage: known.usage, cost: known.cost })
+                let (usage, cost) = (known.usage, known.cost);
+                Ok(ModelOutcome { items, stop, usage, cost, model })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

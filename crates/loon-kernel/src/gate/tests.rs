@@ -27,6 +27,7 @@ use crate::store::{JournalStore, MemoryStore};
 
 mod budget;
 mod models;
+mod routes;
 mod tools;
 
 /// How a fake tool behaves.
@@ -274,6 +275,7 @@ fn options(tools: Vec<Arc<dyn Tool>>) -> GateOptions {
         tool_timeout: None,
         approval_prefix: String::new(),
         tree: crate::Tree::default(),
+        circuits: crate::Circuits::new(Arc::new(crate::SystemClock)),
     }
 }
 
@@ -350,7 +352,7 @@ fn ask<'a>(step: u32, model: &Arc<FakeModel>, request: &'a ModelRequest) -> Mode
     ModelEffect {
         turn: 1,
         key: EffectKey::model(1, step),
-        model: Arc::<FakeModel>::clone(model),
+        model: crate::Route::to(Arc::<FakeModel>::clone(model)),
         request,
         timeout: None,
         follow: Box::leak(Box::new(Ignored)),

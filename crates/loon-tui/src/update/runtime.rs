@@ -1,6 +1,6 @@
 //! What each event of the runtime changes.
 
-use loon_api::event::{NoticeLevel, SubagentFinished};
+use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
 use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
 
 use crate::budget::BudgetSheet;
@@ -134,6 +134,18 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             message: notice.message.clone(),
             hints: notice.hints.clone(),
         }),
+        AgentEvent::EffectRerouted(rerouted) => {
+            model.transcript.say(message(NoticeLevel::Warning, rerouted.words()));
+        }
+        AgentEvent::CircuitChanged(changed) => {
+            let level = match changed.state {
+                CircuitState::Open => NoticeLevel::Warning,
+                CircuitState::Closed | CircuitState::HalfOpen => NoticeLevel::Info,
+            };
+            if let Some(words) = changed.words() {
+                model.transcript.say(message(level, words));
+            }
+        }
         AgentEvent::SubagentFinished(finished) => model.transcript.say(child_ended(finished)),
         AgentEvent::ExecutionCancelled(cancelled) => model.transcript.say(Body::Message {
             level: NoticeLevel::Warning,
@@ -208,5 +220,9 @@ fn child_ended(finished: &SubagentFinished) -> Body {
     let how = finished.status.words();
     let message =
         format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
+    self::message(level, message)
+}
+
+fn message(level: NoticeLevel, message: String) -> Body {
     Body::Message { level, message, hints: Vec::new() }
 }

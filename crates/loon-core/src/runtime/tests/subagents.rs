@@ -12,9 +12,9 @@ use super::*;
 struct Cast(HashMap<&'static str, Arc<FakeModel>>);
 
 impl Models for Cast {
-    fn open(&self, name: &str) -> Result<Arc<dyn Model>, ErrorInfo> {
+    fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
         match self.0.get(name) {
-            Some(model) => Ok(Arc::clone(model) as Arc<dyn Model>),
+            Some(model) => Ok(Route::to(Arc::clone(model) as Arc<dyn Model>)),
             None => Err(ErrorInfo::new(ErrorCode::Invalid, format!("no model {name}."))),
         }
     }

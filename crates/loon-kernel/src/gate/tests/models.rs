@@ -294,7 +294,7 @@ async fn an_adapter_that_panics_is_a_failure() {
     let gate = house.gate(options(vec![]));
     let fake = Arc::new(FakeModel::new([]));
     let request = request();
-    let model = Arc::new(Broken(fake.info.clone()));
+    let model = crate::Route::to(Arc::new(Broken(fake.info.clone())));
     let effect = super::super::ModelEffect { model, ..ask(0, &fake, &request) };
     let failure: EffectFailure = gate.model(effect, said(0)).await.unwrap_err();
     assert_eq!(failure.error.code, ErrorCode::Internal);
