@@ -194,14 +194,6 @@ impl Gate {
     }
 
     /// Tells the front end what was used, and that it cannot be counted where that is so.
-    async fn tell_metered(&self, effect: &ModelEffect<'_>, cost: Cost) {
-        self.tree.tell().await;
-        if cost.unpriced > 0 {
-            self.tree.tell_unpriced(&effect.model.info().name).await;
-        }
-    }
-
-    /// Tells the front end what was used, and that it cannot be counted where that is so.
     async fn tell_metered(&self, model: &str, cost: Cost) {
         self.tree.tell().await;
         if cost.unpriced > 0 {
