@@ -97,6 +97,7 @@ pub(crate) enum SessionsCommand {
 
 /// Which sessions to list.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ListArgs {
     /// Sessions of every folder.
     #[arg(long)]

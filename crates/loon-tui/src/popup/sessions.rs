@@ -11,12 +11,7 @@ pub(crate) fn open() -> Popup {
 
 /// The list of all sessions before its rows are known. What is typed is searched in their words too.
 pub(crate) fn open_all() -> Popup {
-    Popup::new(
-        Kind::AllSessions,
-        "all sessions: type to search",
-        "no other session is here",
-        Vec::new(),
-    )
+    Popup::new(Kind::AllSessions, "search all sessions", "no other session is here", Vec::new())
 }
 
 /// Rows for what a search found, as seen at `now`.

@@ -36,9 +36,8 @@ pub(super) fn run(store: &FileStore, exec: ExecutionId, args: &ExportArgs) -> Re
 
 /// Writes records as they are read, however many there are. A file is whole or not there.
 fn stream(store: &FileStore, exec: ExecutionId, args: &ExportArgs) -> Result<u8, Failure> {
-    let write = |out: &mut dyn Write| match args.archive {
-        true => archive(store, exec, out),
-        false => records(store, exec, out),
+    let write = |out: &mut dyn Write| {
+        if args.archive { archive(store, exec, out) } else { records(store, exec, out) }
     };
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(std::io::stdout().lock());

@@ -81,6 +81,6 @@ fn cost_words(cost: &Cost) -> String {
     match (usd.is_zero(), cost.unpriced) {
         (true, 0) => "-".to_owned(),
         (true, _) => "?".to_owned(),
-        (false, _) => format!("${:.2}{more}", usd),
+        (false, _) => format!("${usd:.2}{more}"),
     }
 }
