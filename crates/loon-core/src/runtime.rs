@@ -222,12 +222,10 @@ impl Server {
                     conversation.apply(envelope.turn, &envelope.event);
                     foreign.look_at(&envelope.event);
                 };
-                let execution =
-                    Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
-                if let Given { value: Some(deadline), explicit: true } = options.deadline {
-                    execution.set_deadline(deadline).await?;
-                }
-                execution
+                let Given { value: deadline, explicit } = options.deadline;
+                let deadline = deadline.filter(|_| explicit);
+                let events = self.events.clone();
+                Execution::resume_within(store, clock, exec, events, deadline, &mut fold).await?
             }
         };
         let torn = execution.repaired_bytes().map(torn_remark);
@@ -262,6 +260,7 @@ impl Server {
         let outcome = match error.code {
             ErrorCode::NotFound | ErrorCode::Invalid => Outcome::Usage,
             ErrorCode::Fenced => Outcome::Terminated,
+            ErrorCode::DeadlineExceeded => Outcome::DeadlineExceeded,
             _ => Outcome::Failed,
         };
         let finished = StreamFinished {

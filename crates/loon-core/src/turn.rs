@@ -2,6 +2,7 @@
 
 mod answer;
 mod calls;
+mod deadline;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,7 +128,7 @@ impl Session {
         if self.execution.stop_if_asked().await? {
             self.leave = Some(Leave::Terminate);
         }
-        Ok(())
+        self.end_if_expired().await
     }
 
     async fn steps(&mut self, model: &Arc<dyn Model>) -> Result<TurnEnd, RuntimeError> {

@@ -11,6 +11,8 @@ use loon_api::{
     ExecutionKind, Seq, TurnNumber, Usage,
 };
 
+use crate::clock::in_words;
+
 /// What all effects used together, those of ended children included. Everything is counted when an
 /// effect ends, except requests, which count when they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,8 +76,10 @@ pub struct ExecutionState {
     pub parent: Option<ExecutionId>,
     /// When it began.
     pub started_at: Option<At>,
-    /// How long it may be at work.
+    /// How long it may be at work in all.
     pub deadline: Option<Duration>,
+    /// The same as it was given last, which counts from the record of that.
+    given: Option<Duration>,
     /// The turn under way.
     pub turn: Option<TurnNumber>,
     /// Effects by key.
@@ -102,6 +106,7 @@ impl ExecutionState {
             AgentEvent::DeadlineSet(event) => {
                 let more = Duration::from_millis(event.deadline_ms);
                 self.deadline = Some(self.worked(envelope.at).saturating_add(more));
+                self.given = Some(more);
             }
             AgentEvent::ExecutionCancelled(event) => self.cancelled = Some(event.reason.clone()),
             AgentEvent::TurnStarted(_) => self.turn = envelope.turn,
@@ -163,6 +168,7 @@ impl ExecutionState {
         self.parent = event.parent;
         self.started_at = Some(at);
         self.deadline = event.deadline_ms.map(Duration::from_millis);
+        self.given = self.deadline;
     }
 
     fn finish(&mut self, event: &EffectFinished, seq: Seq, turn: Option<TurnNumber>) {
@@ -220,6 +226,17 @@ impl ExecutionState {
     /// What is left of the deadline at `now`; absent without a deadline.
     pub fn remaining(&self, now: At) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_sub(self.worked(now)))
+    }
+
+    /// True if the deadline runs.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.working_since.is_some()
+    }
+
+    /// That its deadline passed, in words.
+    pub(crate) fn past_deadline(&self) -> String {
+        let given = self.given.map(|given| format!(" of {}", in_words(given)));
+        format!("the deadline{} passed", given.unwrap_or_default())
     }
 
     /// Keys of effects that began and have not ended.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use loon_api::{Envelope, ErrorCode, ErrorInfo, ExecutionId};
+use loon_api::{BoxFuture, Envelope, ErrorCode, ErrorInfo, ExecutionId};
 
 mod file;
 mod line;
@@ -88,6 +88,10 @@ pub trait JournalWriter: Send {
 
     /// Fails with [`StoreError::Fenced`] once another writer took over.
     fn check(&self) -> Result<(), StoreError>;
+
+    /// Completes once another writer took over. Keeps no lease, and wakes nobody until then. Asked for
+    /// within the async runtime.
+    fn taken_over(&self) -> BoxFuture<'static, ()>;
 
     /// Makes all that was appended durable before it returns.
     fn sync(&mut self) -> Result<(), StoreError> {

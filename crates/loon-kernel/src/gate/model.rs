@@ -12,10 +12,9 @@ use loon_api::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::in_words;
 use super::run::{Limits, Ran, followed, progress_channel};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
-use crate::clock::millis;
+use crate::clock::{in_words, millis};
 use crate::error::KernelError;
 use crate::port::{Admitted, EffectContext, Follow, Progress};
 
@@ -69,7 +68,7 @@ impl Gate {
             return self.replay_model(&effect.key, &known).await;
         }
         let _in_flight = self.execution.enter();
-        let began = recorder.clock().now();
+        let began = recorder.now();
         let mut meter = Meter::default();
         if let Err(refusal) = self.admit(&effect.cancel, true) {
             return Err(self.fail(&effect, began, meter, refusal.status, refusal.error).await);
@@ -82,6 +81,7 @@ impl Gate {
             timeout_ms: effect.timeout.map(millis),
         };
         recorder.record(Some(effect.turn), started).await.map_err(|error| unrecorded(&error))?;
+        let began = self.first_began(&effect.key);
         let answer = match self.attempt_all(&mut effect, began, &mut meter).await {
             Ok(Attempts::Answered(answer)) => answer,
             Ok(Attempts::Failed(status, error)) => {
@@ -258,7 +258,7 @@ impl Gate {
             key: effect.key.clone(),
             status,
             error,
-            ms: millis(self.execution.recorder().clock().now().since(began)),
+            ms: millis(self.execution.recorder().now().since(began)),
             usage: meter.usage,
             cost: meter.cost,
             output: None,
@@ -269,7 +269,7 @@ impl Gate {
 /// The failure of an effect whose records could not be written.
 pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
     let status = match error {
-        KernelError::Cancelled { .. } => EffectStatus::Aborted,
+        KernelError::Cancelled { .. } | KernelError::Expired { .. } => EffectStatus::Aborted,
         KernelError::Store(_) | KernelError::Interrupted { .. } => EffectStatus::Failed,
     };
     EffectFailure {

@@ -25,6 +25,7 @@ use crate::execution::{Execution, StartOptions};
 use crate::port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 use crate::store::{JournalStore, MemoryStore};
 
+mod limits;
 mod models;
 mod tools;
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loon_api::{Envelope, ExecutionId};
+use loon_api::{BoxFuture, Envelope, ExecutionId};
+use tokio::sync::watch;
 
 use super::line::{Batch, End, Link, TERMINAL, decode, rehome};
 use super::verify::Verifier;
@@ -16,6 +17,8 @@ use super::{
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     journals: Arc<Mutex<HashMap<ExecutionId, Journal>>>,
+    /// Changes when a fence is taken.
+    fences: watch::Sender<()>,
 }
 
 #[derive(Clone, Default)]
@@ -52,6 +55,14 @@ impl MemoryStore {
         journal.cloned().ok_or(StoreError::NotFound { exec })
     }
 
+    /// Fails unless `fence` is the newest.
+    fn check(&self, exec: ExecutionId, fence: u64) -> Result<(), StoreError> {
+        match self.journals().get(&exec) {
+            Some(journal) if journal.fence == fence => Ok(()),
+            Some(_) | None => Err(StoreError::Fenced { exec }),
+        }
+    }
+
     fn writer(&self, exec: ExecutionId, needs_lease: bool) -> Result<Opened, StoreError> {
         let mut journals = self.journals();
         let journal = journals.get_mut(&exec).filter(|journal| !journal.lines.is_empty());
@@ -61,6 +72,7 @@ impl MemoryStore {
         }
         journal.fence += 1;
         journal.lease.get_or_insert(journal.fence);
+        self.fences.send_replace(());
         let writer =
             MemoryWriter { exec, fence: journal.fence, end: journal.end(), store: self.clone() };
         Ok(Opened { writer: Box::new(writer), repaired_bytes: None })
@@ -191,10 +203,18 @@ impl JournalWriter for MemoryWriter {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        match self.store.journals().get(&self.exec) {
-            Some(journal) if journal.fence == self.fence => Ok(()),
-            Some(_) | None => Err(StoreError::Fenced { exec: self.exec }),
-        }
+        self.store.check(self.exec, self.fence)
+    }
+
+    fn taken_over(&self) -> BoxFuture<'static, ()> {
+        let mut fences = self.store.fences.subscribe();
+        let (store, exec, fence) = (self.store.clone(), self.exec, self.fence);
+        Box::pin(async move {
+            while store.check(exec, fence).is_ok() {
+                // The sender lives in `store`, so an error cannot come up.
+                let _ = fences.changed().await;
+            }
+        })
     }
 }
 
