@@ -166,18 +166,6 @@ fn k045_a_deadline_is_the_end_of_the_session_and_the_last_record_says_so() {
 }
 
 #[test]
-fn k044_a_call_that_takes_too_long_fails_and_the_turn_goes_on() {
-    let slow = ("bash", json!({"command": "exec sleep 300", "timeout_seconds": 1}));
-    let server = ModelServer::by_step([ask(slow), text("then without it")]);
-    let (home, repo) = chat_setup(&server);
-    let finished = Loon::exec(&home, repo.path(), ["--mode", "bypass", "go"]).run();
-    assert_eq!(outcome(&finished), (Some(0), json!("completed")));
-    assert_eq!(finished.terminal()["message"], "then without it");
-    let end = finished.of_type("effect.finished").into_iter().find(|it| it["key"] == "t1/s0/c0");
-    assert_eq!(end.expect("the end of the call")["status"], "timed_out");
-}
-
-#[test]
 fn a_deadline_ends_a_running_command() {
     let server = ModelServer::by_step([ask(bash("echo $$ > pid; exec sleep 300"))]);
     let (home, repo) = chat_setup(&server);
