@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 use crate::scripts::{ask, bash, chat_setup};
 
+mod moments;
+
 fn cancel(home: &Home, repo: &Repo, arguments: &[&str]) -> Finished {
     Loon::new(home, repo.path()).args(["cancel"]).args(arguments.iter().copied()).run()
 }

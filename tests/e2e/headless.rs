@@ -146,6 +146,26 @@ fn a_deadline_is_status_124_and_leaves_the_server() {
 }
 
 #[test]
+fn k045_a_deadline_is_the_end_of_the_session_and_the_last_record_says_so() {
+    let server = ModelServer::queue([text("begun").stall()]);
+    let (home, repo) = chat_setup(&server);
+    let finished = Loon::exec(&home, repo.path(), ["--deadline", "700ms", "go"]).run();
+    assert_eq!(outcome(&finished), (Some(124), json!("deadline_exceeded")));
+    let records = home.records(&finished.exec());
+    let [.., turn, last] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!(
+        (&turn["type"], &turn["status"]),
+        (&json!("turn.finished"), &json!("deadline_exceeded"))
+    );
+    assert_eq!(last["type"], "execution.cancelled");
+    assert_eq!(last["reason"], "the deadline of 700 ms passed");
+    let exec = finished.exec();
+    let again = Loon::exec(&home, repo.path(), ["--resume", &exec, "--deadline", "1h", "on"]).run();
+    assert_eq!(again.terminal()["error"]["code"], "CANCELLED");
+    assert_eq!(home.records(&exec).len(), records.len());
+}
+
+#[test]
 fn a_deadline_ends_a_running_command() {
     let server = ModelServer::by_step([ask(bash("echo $$ > pid; exec sleep 300"))]);
     let (home, repo) = chat_setup(&server);

@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod demo;
 mod edits;
+mod faults;
 mod headless;
 mod integrity;
 mod journal;

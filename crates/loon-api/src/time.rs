@@ -83,8 +83,11 @@ impl JsonSchema for At {
 
 /// Where time comes from. The kernel and everything above it asks this port, never the system.
 pub trait Clock: Send + Sync {
-    /// The present instant.
+    /// The present instant. It may jump, forwards or backwards, when the system's time is set.
     fn now(&self) -> At;
+
+    /// Time since some moment, the same for the whole process. It never jumps; for durations only.
+    fn steady(&self) -> Duration;
 
     /// Completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;

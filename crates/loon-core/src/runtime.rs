@@ -12,7 +12,7 @@ use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
 };
-use loon_kernel::{Execution, JournalStore, KernelError, StartOptions, StoreError};
+use loon_kernel::{Execution, JournalStore, KernelError, Opening, StartOptions, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -246,7 +246,6 @@ impl Server {
             };
             let exec = opened.execution.exec();
             // Without it, a take-over is noticed with the next record only.
-            let _attention = opened.execution.pay_attention().ok();
             current = Some((SessionChoice::Resume(exec), exec));
             let current = Some(exec);
             let over = opened.execution.cancel_token().clone();
@@ -307,16 +306,19 @@ impl Server {
                     foreign.look_at(&envelope.event);
                     branch.look_at(&envelope.event);
                 };
+                let Given { value: deadline, explicit } = options.deadline;
+                let deadline = deadline.filter(|_| explicit);
                 let events = self.events.clone();
-                let execution = if matches!(choice, SessionChoice::TakeOver(_)) {
-                    Execution::take_over(store, clock, exec, events, &mut fold).await?
+                let opening = if matches!(choice, SessionChoice::TakeOver(_)) {
+                    Opening::TakeOver
                 } else {
-                    Execution::resume(store, clock, exec, events, &mut fold).await?
+                    Opening::IfFree
                 };
+                let execution = Execution::resume_within(
+                    store, clock, exec, events, opening, deadline, &mut fold,
+                )
+                .await?;
                 lean.refill(self.deps.store.as_ref(), exec, &mut conversation)?;
-                if let Given { value: Some(deadline), explicit: true } = options.deadline {
-                    execution.set_deadline(deadline).await?;
-                }
                 execution
             }
         };
@@ -401,6 +403,7 @@ impl Server {
         let outcome = match error.code {
             ErrorCode::NotFound | ErrorCode::Invalid => Outcome::Usage,
             ErrorCode::Fenced => Outcome::Terminated,
+            ErrorCode::DeadlineExceeded => Outcome::DeadlineExceeded,
             _ => Outcome::Failed,
         };
         let finished = StreamFinished {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod calls;
+mod deadline;
 mod failover;
 
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl Session {
         if self.execution.stop_if_asked().await? {
             self.leave = Some(Leave::Terminate);
         }
-        Ok(())
+        self.end_if_expired().await
     }
 
     async fn steps(&mut self, model: &Arc<Route>) -> Result<TurnEnd, RuntimeError> {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loon_api::{At, BoxFuture, Clock};
 use tokio::sync::Notify;
@@ -14,6 +14,18 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// A duration for people: whole seconds, or milliseconds below one.
+pub(crate) fn in_words(duration: Duration) -> String {
+    if duration < Duration::from_secs(1) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{} s", duration.as_secs_f64())
+    }
+}
+
+/// What [`SystemClock`] counts from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// The clock of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
@@ -21,6 +33,10 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> At {
         At::from_unix_ms(jiff::Timestamp::now().as_millisecond())
+    }
+
+    fn steady(&self) -> Duration {
+        START.elapsed()
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
@@ -41,14 +57,15 @@ struct Shared {
 
 struct State {
     now: At,
+    steady: Duration,
     next_id: u64,
-    sleepers: BTreeMap<u64, (At, Waker)>,
+    sleepers: BTreeMap<u64, (Duration, Waker)>,
 }
 
 impl ManualClock {
     /// A clock that stands at `now`.
     pub fn new(now: At) -> Self {
-        let state = State { now, next_id: 0, sleepers: BTreeMap::new() };
+        let state = State { now, steady: Duration::ZERO, next_id: 0, sleepers: BTreeMap::new() };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) }
     }
 
@@ -57,12 +74,19 @@ impl ManualClock {
         let due: Vec<Waker> = {
             let mut state = self.shared.lock();
             state.now = state.now.plus(duration);
-            let now = state.now;
-            state.sleepers.values().filter(|(at, _)| *at <= now).map(|(_, w)| w.clone()).collect()
+            state.steady += duration;
+            let steady = state.steady;
+            let due = state.sleepers.values().filter(|(due, _)| *due <= steady);
+            due.map(|(_, waker)| waker.clone()).collect()
         };
         for waker in due {
             waker.wake();
         }
+    }
+
+    /// Sets the time of day, as a person or a time server does. No time passes, and nobody wakes.
+    pub fn set(&self, now: At) {
+        self.shared.lock().now = now;
     }
 
     /// Completes once somebody sleeps until exactly `duration` from now.
@@ -82,8 +106,8 @@ impl ManualClock {
     /// True if somebody sleeps until exactly `duration` from now.
     pub fn is_sleeper(&self, duration: Duration) -> bool {
         let state = self.shared.lock();
-        let due = state.now.plus(duration);
-        state.sleepers.values().any(|(at, _)| *at == due)
+        let wanted = state.steady + duration;
+        state.sleepers.values().any(|(due, _)| *due == wanted)
     }
 }
 
@@ -98,6 +122,10 @@ impl Clock for ManualClock {
         self.shared.lock().now
     }
 
+    fn steady(&self) -> Duration {
+        self.shared.lock().steady
+    }
+
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         let mut state = self.shared.lock();
         let id = state.next_id;
@@ -105,7 +133,7 @@ impl Clock for ManualClock {
         Box::pin(ManualSleep {
             shared: Arc::clone(&self.shared),
             id,
-            due: state.now.plus(duration),
+            due: state.steady.saturating_add(duration),
         })
     }
 }
@@ -113,7 +141,7 @@ impl Clock for ManualClock {
 struct ManualSleep {
     shared: Arc<Shared>,
     id: u64,
-    due: At,
+    due: Duration,
 }
 
 impl Future for ManualSleep {
@@ -121,7 +149,7 @@ impl Future for ManualSleep {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.shared.lock();
-        if state.now >= self.due {
+        if state.steady >= self.due {
             state.sleepers.remove(&self.id);
             return Poll::Ready(());
         }

@@ -18,6 +18,14 @@ pub enum KernelError {
         /// Why, in the words of who cancelled.
         reason: Option<String>,
     },
+    /// Its deadline passed before it was opened again; it is over.
+    #[error("session {exec} is over: {reason}")]
+    Expired {
+        /// The execution.
+        exec: ExecutionId,
+        /// The deadline in words.
+        reason: String,
+    },
     /// A task of the runtime ended before its work was done.
     #[error("session {exec}: work in the background was cut off: {what}")]
     Interrupted {
@@ -34,6 +42,7 @@ impl KernelError {
         match self {
             Self::Store(error) => error.code(),
             Self::Cancelled { .. } => ErrorCode::Cancelled,
+            Self::Expired { .. } => ErrorCode::DeadlineExceeded,
             Self::Interrupted { .. } => ErrorCode::Internal,
         }
     }
@@ -42,6 +51,8 @@ impl KernelError {
     pub fn info(&self) -> ErrorInfo {
         match self {
             Self::Store(error) => error.info(),
+            Self::Expired { .. } => ErrorInfo::new(self.code(), self.to_string())
+                .hint("`--deadline TIME` gives a session that is not over yet more time"),
             Self::Cancelled { .. } | Self::Interrupted { .. } => {
                 ErrorInfo::new(self.code(), self.to_string())
             }

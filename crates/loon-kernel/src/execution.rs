@@ -17,12 +17,10 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
-use crate::recorder::Recorder;
-use crate::store::{JournalStore, JournalWriter, Opened, StopRequest};
+use crate::recorder::{Recorder, later};
+use crate::store::{JournalStore, JournalWriter, StopRequest, StoreError};
 
-mod attention;
-
-pub use attention::Attention;
+mod lease;
 
 /// How long a cancel waits for running effects to end by themselves before it settles them.
 const SETTLE: Duration = Duration::from_millis(800);
@@ -40,6 +38,15 @@ pub struct StartOptions {
     pub parent: Option<ExecutionId>,
     /// How long it may be at work.
     pub deadline: Option<Duration>,
+}
+
+/// How an execution is opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Only if no other process is at work in it.
+    IfFree,
+    /// Although one may be, which can write nothing more.
+    TakeOver,
 }
 
 /// A run of work that this process owns. Clones are the same execution; the journal is let go with
@@ -77,7 +84,7 @@ impl Execution {
     /// Opens an execution again. `each` sees every old record in order, as
     /// [`JournalStore::read_lean`] gives it. Effects that were begun and
     /// never ended are recorded as unknown; open requests for a decision are withdrawn. A cancelled
-    /// execution is refused.
+    /// execution is refused, and one whose deadline passed is cancelled at once.
     pub async fn resume(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
@@ -85,30 +92,24 @@ impl Execution {
         events: mpsc::Sender<Arc<Envelope>>,
         each: &mut (dyn FnMut(&Envelope) + Send),
     ) -> Result<Self, KernelError> {
-        let opened = store.open(exec)?;
-        Self::go_on(store, clock, exec, events, each, opened).await
+        Self::resume_within(store, clock, exec, events, Opening::IfFree, None, each).await
     }
 
-    /// The same although another process may be at work in it, which can write nothing more.
-    pub async fn take_over(
+    /// The same, opened in this way, with a deadline in the place of the former one: so much time at
+    /// work from now on.
+    pub async fn resume_within(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
         exec: ExecutionId,
         events: mpsc::Sender<Arc<Envelope>>,
+        opening: Opening,
+        deadline: Option<Duration>,
         each: &mut (dyn FnMut(&Envelope) + Send),
     ) -> Result<Self, KernelError> {
-        let opened = store.take_over(exec)?;
-        Self::go_on(store, clock, exec, events, each, opened).await
-    }
-
-    async fn go_on(
-        store: Arc<dyn JournalStore>,
-        clock: Arc<dyn Clock>,
-        exec: ExecutionId,
-        events: mpsc::Sender<Arc<Envelope>>,
-        each: &mut (dyn FnMut(&Envelope) + Send),
-        opened: Opened,
-    ) -> Result<Self, KernelError> {
+        let opened = match opening {
+            Opening::IfFree => store.open(exec)?,
+            Opening::TakeOver => store.take_over(exec)?,
+        };
         let mut state = ExecutionState::default();
         for envelope in store.read_lean(exec, Box::new(|_| false))? {
             let envelope = envelope?;
@@ -118,9 +119,17 @@ impl Execution {
         if let Some(reason) = state.cancelled {
             return Err(KernelError::Cancelled { exec, reason });
         }
+        let now = later(clock.now(), &state);
         if let Some(StopRequest { reason }) = store.asked_to_stop(exec)? {
-            end(opened.writer, &state, clock.now(), exec, reason.clone())?;
+            let last = ExecutionCancelled { reason: reason.clone() };
+            end(opened.writer, &state, now, exec, last, unknown(&state))?;
             return Err(KernelError::Cancelled { exec, reason });
+        }
+        if deadline.is_none() && state.remaining(now) == Some(Duration::ZERO) {
+            let reason = state.past_deadline();
+            let last = ExecutionCancelled { reason: Some(reason.clone()) };
+            end(opened.writer, &state, now, exec, last, unknown(&state))?;
+            return Err(KernelError::Expired { exec, reason });
         }
         let resumed = ExecutionResumed {
             unknown: state.running_effects(),
@@ -137,8 +146,15 @@ impl Execution {
             (state.turn, withdrawn.into())
         }));
         records.extend(unknown(&state));
+        records.extend(deadline.map(|deadline| {
+            let set = DeadlineSet { deadline_ms: millis(deadline) };
+            (None, set.into())
+        }));
         let recorder = Recorder::new(exec, clock, events, opened.writer, state);
         recorder.record_each(records).await?;
+        if opening == Opening::TakeOver {
+            lease::await_free(&recorder);
+        }
         Ok(Self::new(recorder, store, opened.repaired_bytes))
     }
 
@@ -148,13 +164,6 @@ impl Execution {
         repaired_bytes: Option<u64>,
     ) -> Self {
         Self { recorder, store, in_flight: Arc::new(watch::Sender::new(0)), repaired_bytes }
-    }
-
-    /// Gives the execution a new deadline: so much time at work from now on.
-    pub async fn set_deadline(&self, deadline: Duration) -> Result<(), KernelError> {
-        let deadline_ms = millis(deadline);
-        self.recorder.record(None, DeadlineSet { deadline_ms }).await?;
-        Ok(())
     }
 
     /// Its id.
@@ -177,10 +186,31 @@ impl Execution {
         self.recorder.state()
     }
 
+    /// Gives the execution a new deadline: so much time at work from now on.
+    pub async fn set_deadline(&self, deadline: Duration) -> Result<(), KernelError> {
+        let deadline_ms = millis(deadline);
+        self.recorder.record(None, DeadlineSet { deadline_ms }).await?;
+        Ok(())
+    }
+
     /// What is left of its deadline; absent without one.
     pub fn remaining(&self) -> Option<Duration> {
-        let now = self.recorder.clock().now();
+        let now = self.recorder.now();
         self.recorder.with_state(|state| state.remaining(now))
+    }
+
+    /// True if it has a deadline that passed.
+    pub fn is_expired(&self) -> bool {
+        self.remaining() == Some(Duration::ZERO)
+    }
+
+    /// Ends it if its deadline passed, and says so in the record. True if it ended.
+    pub async fn stop_if_expired(&self) -> Result<bool, KernelError> {
+        if !self.is_expired() {
+            return Ok(false);
+        }
+        let reason = self.recorder.with_state(ExecutionState::past_deadline);
+        self.cancel(Some(reason)).await
     }
 
     /// Fires when it is cancelled or another process took it over.
@@ -199,10 +229,10 @@ impl Execution {
             _ = in_flight.wait_for(|count| *count == 0) => {}
             () = self.recorder.clock().sleep(SETTLE) => {}
         }
-        let now = self.recorder.clock().now();
+        let now = self.recorder.now();
         let ended =
             self.recorder.end(reason, |state| settled(state, EffectStatus::Aborted, now)).await?;
-        self.recorder.make_durable().await?;
+        by_us_or_the_next(self.recorder.make_durable().await)?;
         Ok(ended)
     }
 
@@ -270,19 +300,40 @@ pub fn cancel_by_id(
     mode: CancelMode,
     reason: Option<String>,
 ) -> Result<Cancelled, KernelError> {
-    if mode == CancelMode::AfterStep && store.is_live(exec) {
+    let last = ExecutionCancelled { reason };
+    let is_live = store.is_live(exec);
+    if mode == CancelMode::AfterStep && is_live {
         let state = read_state(store, exec)?;
         if state.cancelled.is_none() && state.turn.is_some() {
-            store.ask_to_stop(exec, reason.as_deref())?;
+            store.ask_to_stop(exec, last.reason.as_deref())?;
             return Ok(Cancelled::AfterStep);
         }
     }
+    loop {
+        match take_and_end(store, clock, exec, is_live, last.clone()) {
+            // Somebody took a newer fence meanwhile, perhaps to cancel it as well.
+            Err(KernelError::Store(StoreError::Fenced { .. })) => {}
+            done => return done,
+        }
+    }
+}
+
+fn take_and_end(
+    store: &dyn JournalStore,
+    clock: &dyn Clock,
+    exec: ExecutionId,
+    is_live: bool,
+    last: ExecutionCancelled,
+) -> Result<Cancelled, KernelError> {
     let writer = store.take_over(exec)?.writer;
     let state = read_state(store, exec)?;
     if state.cancelled.is_some() {
         return Ok(Cancelled::Before);
     }
-    end(writer, &state, clock.now(), exec, reason)?;
+    let now = later(clock.now(), &state);
+    // A live writer runs its effects until now, and is stopped by this cancel.
+    let ends = if is_live { settled(&state, EffectStatus::Aborted, now) } else { unknown(&state) };
+    end(writer, &state, now, exec, last, ends)?;
     Ok(Cancelled::Now)
 }
 
@@ -294,23 +345,30 @@ fn read_state(store: &dyn JournalStore, exec: ExecutionId) -> Result<ExecutionSt
     Ok(state)
 }
 
-/// Writes the record after which nothing follows, and before it the ends of effects that have none.
+/// Writes the ends of effects that have none, and then the record after which nothing follows.
 fn end(
     mut writer: Box<dyn JournalWriter>,
     state: &ExecutionState,
     at: At,
     exec: ExecutionId,
-    reason: Option<String>,
+    last: ExecutionCancelled,
+    mut events: Vec<(Option<TurnNumber>, AgentEvent)>,
 ) -> Result<(), KernelError> {
-    let mut events = unknown(state);
-    events.push((None, ExecutionCancelled { reason }.into()));
+    events.push((None, last.into()));
     let batch: Vec<Envelope> = (state.last_seq + 1..)
         .zip(events)
         .map(|(seq, (turn, event))| Envelope { v: VERSION, seq: Some(seq), at, exec, turn, event })
         .collect();
     writer.append(&batch)?;
-    writer.sync()?;
-    Ok(())
+    by_us_or_the_next(writer.sync().map_err(KernelError::from))
+}
+
+/// Whoever took a newer fence meanwhile has made durable what was there.
+fn by_us_or_the_next(synced: Result<(), KernelError>) -> Result<(), KernelError> {
+    match synced {
+        Ok(()) | Err(KernelError::Store(StoreError::Fenced { .. })) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The ends of effects that a former process began. They ran at least until its last record.

@@ -13,7 +13,7 @@ use loon_api::{
     ExecutionId, ExecutionKind, Seq, TurnNumber, Usage,
 };
 
-use crate::clock::millis;
+use crate::clock::{in_words, millis};
 use crate::tree::Budget;
 
 /// What all effects used together, those of ended children included. Everything is counted when an
@@ -101,8 +101,10 @@ pub struct ExecutionState {
     pub parent: Option<ExecutionId>,
     /// When it began.
     pub started_at: Option<At>,
-    /// How long it may be at work.
+    /// How long it may be at work in all.
     pub deadline: Option<Duration>,
+    /// The same as it was given last, which counts from the record of that.
+    given: Option<Duration>,
     /// The turn under way.
     pub turn: Option<TurnNumber>,
     /// Effects by key.
@@ -137,6 +139,7 @@ impl ExecutionState {
             AgentEvent::DeadlineSet(event) => {
                 let more = Duration::from_millis(event.deadline_ms);
                 self.deadline = Some(self.worked(envelope.at).saturating_add(more));
+                self.given = Some(more);
             }
             AgentEvent::ExecutionCancelled(event) => self.cancelled = Some(event.reason.clone()),
             AgentEvent::TurnStarted(_) => {
@@ -216,6 +219,7 @@ impl ExecutionState {
         self.parent = event.parent;
         self.started_at = Some(at);
         self.deadline = event.deadline_ms.map(Duration::from_millis);
+        self.given = self.deadline;
     }
 
     /// What was used, and how long was worked, before a fork counts for the session it came from. So
@@ -338,6 +342,17 @@ impl ExecutionState {
     /// What is left of the deadline at `now`; absent without a deadline.
     pub fn remaining(&self, now: At) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_sub(self.worked(now)))
+    }
+
+    /// True if the deadline runs.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.working_since.is_some()
+    }
+
+    /// That its deadline passed, in words.
+    pub(crate) fn past_deadline(&self) -> String {
+        let given = self.given.map(|given| format!(" of {}", in_words(given)));
+        format!("the deadline{} passed", given.unwrap_or_default())
     }
 
     /// Keys of effects that began and have not ended.

@@ -18,7 +18,7 @@ pub mod tree;
 
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
-pub use execution::{Attention, CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
+pub use execution::{CancelMode, Cancelled, Execution, Opening, StartOptions, cancel_by_id};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use loon_api::event::ExecutionCancelled;
-use loon_api::{AgentEvent, Clock, Envelope, ExecutionId, Seq, TurnNumber, VERSION};
+use loon_api::{AgentEvent, At, Clock, Envelope, ExecutionId, Seq, TurnNumber, VERSION};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::KernelError;
 use crate::fold::ExecutionState;
@@ -20,10 +21,7 @@ use crate::store::{JournalWriter, StoreError};
 /// A record is durable at latest this long after it was written.
 const LAZY_SYNC: Duration = Duration::from_millis(200);
 
-/// How long a reader that takes nothing is waited for before the fence is looked at again.
-const STALLED: Duration = Duration::from_millis(500);
-
-/// How long such a reader is waited for once the execution is over.
+/// How long a reader that takes nothing is waited for once the execution is over.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// Makes records. Clones write the same journal.
@@ -52,6 +50,8 @@ struct Shared {
     events: mpsc::Sender<Arc<Envelope>>,
     /// Fires when nothing more can be written.
     cancel: CancellationToken,
+    /// Hears of another writer's fence and fires `cancel`.
+    _listening: AbortOnDropHandle<()>,
     ledger: Mutex<Ledger>,
     /// Held while events go out, so that they keep their order.
     publishing: tokio::sync::Mutex<()>,
@@ -66,6 +66,8 @@ struct Ledger {
     /// Written or passing, and not yet sent to the reader.
     outbox: VecDeque<Arc<Envelope>>,
     lazy_sync_waits: bool,
+    /// An instant of the execution's own time, and when that was by the steady clock.
+    base: (At, Duration),
     /// The execution is over and its reader took nothing for a while: it is not waited for again.
     reader_given_up: bool,
 }
@@ -79,8 +81,17 @@ impl Recorder {
         state: ExecutionState,
     ) -> Self {
         let durable = state.last_seq;
+        let cancel = CancellationToken::new();
+        let listening = tokio::spawn({
+            let (cancel, taken_over) = (cancel.clone(), writer.taken_over());
+            async move {
+                taken_over.await;
+                cancel.cancel();
+            }
+        });
         let ledger = Ledger {
             writer,
+            base: (later(clock.now(), &state), clock.steady()),
             state,
             outbox: VecDeque::new(),
             lazy_sync_waits: false,
@@ -90,7 +101,8 @@ impl Recorder {
             exec,
             clock,
             events,
-            cancel: CancellationToken::new(),
+            cancel,
+            _listening: AbortOnDropHandle::new(listening),
             ledger: Mutex::new(ledger),
             publishing: tokio::sync::Mutex::new(()),
             syncing: tokio::sync::Mutex::new(durable),
@@ -107,7 +119,14 @@ impl Recorder {
         self.shared.exec
     }
 
-    /// The clock that records are dated by.
+    /// The present instant on the execution's own time, which records are dated by. It never goes back
+    /// within a journal, and while the execution is at work it goes on evenly, whatever becomes of the
+    /// system's time: what is between two such instants was truly spent.
+    pub fn now(&self) -> At {
+        self.shared.ledger().now(self.shared.clock.as_ref())
+    }
+
+    /// The clock that time is taken from.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
     }
@@ -148,7 +167,7 @@ impl Recorder {
 
     /// Tells the reader of something that leaves no record.
     pub async fn pass(&self, turn: Option<TurnNumber>, event: impl Into<AgentEvent>) {
-        let envelope = self.envelope(None, turn, event.into());
+        let envelope = self.envelope(self.now(), None, turn, event.into());
         self.shared.ledger().outbox.push_back(Arc::new(envelope));
         self.publish().await;
     }
@@ -182,10 +201,9 @@ impl Recorder {
         look(&self.shared.ledger().state)
     }
 
-    /// Fails, and fires the cancel token, once another process took the execution over.
-    pub(crate) fn check_fence(&self) -> Result<(), KernelError> {
-        let checked = self.shared.ledger().writer.check();
-        self.shared.notice_fence(checked)
+    /// Takes the lease if it was missing and is free. True if it is held.
+    pub(crate) fn take_lease(&self) -> bool {
+        self.shared.ledger().writer.take_lease()
     }
 
     /// Ends the execution with what `settle` makes of its state, and a record of the cancel. False if
@@ -225,9 +243,10 @@ impl Recorder {
         if events.is_empty() {
             return Ok(());
         }
+        let at = ledger.now(self.shared.clock.as_ref());
         let batch: Vec<Envelope> = (ledger.state.last_seq + 1..)
             .zip(events)
-            .map(|(seq, (turn, event))| self.envelope(Some(seq), turn, event))
+            .map(|(seq, (turn, event))| self.envelope(at, Some(seq), turn, event))
             .collect();
         let appended = ledger.writer.append(&batch);
         self.shared.notice_fence(appended)?;
@@ -242,8 +261,13 @@ impl Recorder {
         Ok(())
     }
 
-    fn envelope(&self, seq: Option<Seq>, turn: Option<TurnNumber>, event: AgentEvent) -> Envelope {
-        let at = self.shared.clock.now();
+    fn envelope(
+        &self,
+        at: At,
+        seq: Option<Seq>,
+        turn: Option<TurnNumber>,
+        event: AgentEvent,
+    ) -> Envelope {
         Envelope { v: VERSION, seq, at, exec: self.exec(), turn, event }
     }
 
@@ -269,19 +293,38 @@ impl Recorder {
         if let Ok(place) = self.shared.events.try_reserve() {
             return Some(place);
         }
-        while !self.shared.ledger().reader_given_up {
-            let over = self.check_fence().is_err() || self.shared.cancel.is_cancelled();
-            let patience = if over { LAST_WAIT } else { STALLED };
-            tokio::select! {
-                biased;
-                place = self.shared.events.reserve() => return place.ok(),
-                () = self.shared.clock.sleep(patience) => {
-                    self.shared.ledger().reader_given_up = over;
-                }
+        if self.shared.ledger().reader_given_up {
+            return None;
+        }
+        let patience = async {
+            self.shared.cancel.cancelled().await;
+            self.shared.clock.sleep(LAST_WAIT).await;
+        };
+        tokio::select! {
+            biased;
+            place = self.shared.events.reserve() => place.ok(),
+            () = patience => {
+                self.shared.ledger().reader_given_up = true;
+                None
             }
         }
-        None
     }
+}
+
+impl Ledger {
+    fn now(&mut self, clock: &dyn Clock) -> At {
+        let steady = clock.steady();
+        if !self.state.is_at_work() {
+            self.base = (later(clock.now(), &self.state), steady);
+        }
+        let (at, since) = self.base;
+        at.plus(steady.saturating_sub(since))
+    }
+}
+
+/// `now`, or the time of the last record if that is later.
+pub(crate) fn later(now: At, state: &ExecutionState) -> At {
+    state.last_at.map_or(now, |last| now.max(last))
 }
 
 impl Shared {

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use loon_api::{At, Envelope, ErrorCode, ErrorInfo, ExecutionId, Seq};
+use loon_api::{At, BoxFuture, Envelope, ErrorCode, ErrorInfo, ExecutionId, Seq};
 
 mod file;
 mod line;
@@ -113,8 +113,16 @@ pub trait JournalWriter: Send {
     /// A job that makes all that was appended until now durable.
     fn sync_job(&mut self) -> SyncJob;
 
+    /// Takes the lease of a journal that was taken over, once its former writer let it go. True if
+    /// this writer holds it.
+    fn take_lease(&mut self) -> bool;
+
     /// Fails with [`StoreError::Fenced`] once another writer took over.
     fn check(&self) -> Result<(), StoreError>;
+
+    /// Completes once another writer took over. Keeps no lease, and wakes nobody until then. Asked for
+    /// within the async runtime.
+    fn taken_over(&self) -> BoxFuture<'static, ()>;
 
     /// Makes all that was appended durable before it returns.
     fn sync(&mut self) -> Result<(), StoreError> {

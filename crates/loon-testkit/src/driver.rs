@@ -33,6 +33,7 @@ pub struct Loon {
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     input: Input,
+    before: String,
     redirects: String,
     lines_read: Option<usize>,
 }
@@ -45,6 +46,7 @@ impl Loon {
             env: home.env(),
             cwd: cwd.as_ref().to_owned(),
             input: Input::Null,
+            before: String::new(),
             redirects: String::new(),
             lines_read: None,
         }
@@ -84,6 +86,13 @@ impl Loon {
     #[must_use]
     pub fn redirect(mut self, redirects: &str) -> Self {
         redirects.clone_into(&mut self.redirects);
+        self
+    }
+
+    /// Starts through a shell after these commands (`ulimit -f 16;`).
+    #[must_use]
+    pub fn after(mut self, commands: &str) -> Self {
+        commands.clone_into(&mut self.before);
         self
     }
 
@@ -128,11 +137,11 @@ impl Loon {
 
     #[expect(clippy::disallowed_methods, reason = "tests start what they test")]
     fn command(self) -> Command {
-        let mut command = if self.redirects.is_empty() {
+        let mut command = if self.redirects.is_empty() && self.before.is_empty() {
             Command::new(loon_binary())
         } else {
             let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("exec \"$@\" {}", self.redirects), "sh"]);
+            shell.args(["-c", &format!("{} exec \"$@\" {}", self.before, self.redirects), "sh"]);
             shell.arg(loon_binary());
             shell
         };

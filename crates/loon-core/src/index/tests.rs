@@ -69,6 +69,7 @@ impl Journal {
                 steps: 1,
                 usage: Usage::default(),
                 cost: Cost::default(),
+                models: vec![],
             },
         );
     }

@@ -213,6 +213,8 @@ impl Server {
             | Command::Rewind { .. }
             | Command::PreviewRewind { .. }
             | Command::Undo { .. }
+            | Command::RaiseBudget(_)
+            | Command::RefuseBudget
             | Command::SetGoal { .. } => self.refuse(watched).await,
         }
         Ok(None)

@@ -57,6 +57,8 @@ impl Child {
         }
         let state = execution.state();
         let (status, error) = match (&state.cancelled, served) {
+            // Its turn says more precisely that the deadline cancelled it.
+            (_, Some(served)) if ran_out_of_time(&served) => end_of(Some(served)),
             (Some(reason), _) => {
                 let reason = reason.clone().unwrap_or_else(|| "It was cancelled.".to_owned());
                 (SubagentStatus::Cancelled, Some(ErrorInfo::new(ErrorCode::Cancelled, reason)))
@@ -169,6 +171,11 @@ fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
         effects: Some(used.count),
         worktree: None,
     }
+}
+
+fn ran_out_of_time(served: &Served) -> bool {
+    let last = served.summary.as_ref().ok().and_then(|summary| summary.last.as_ref());
+    last.is_some_and(|end| end.status == TurnStatus::DeadlineExceeded)
 }
 
 /// How a child ended that nobody cancelled.

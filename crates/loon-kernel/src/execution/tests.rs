@@ -16,6 +16,9 @@ use super::{CancelMode, Cancelled, Execution, SETTLE, StartOptions, cancel_by_id
 use crate::clock::ManualClock;
 use crate::store::{FileStore, JournalStore, MemoryStore};
 
+mod cancellation;
+mod deadlines;
+
 struct Fixture {
     store: Arc<dyn JournalStore>,
     clock: ManualClock,

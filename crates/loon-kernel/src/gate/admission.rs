@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{AuthorityRequest, Gate, Stop, Verdict};
+use crate::fold::ExecutionState;
 use crate::tree::QuotaAnswer;
 
 impl Gate {
@@ -37,7 +38,6 @@ impl Gate {
                 answer = desk.wait(&reached) => answer,
                 () = self.execution.cancel_token().cancelled() => return Err(Stop::cancelled()),
                 () = cancel.cancelled() => QuotaAnswer::Refused,
-                () = self.fenced() => return Err(Stop::cancelled()),
             };
             if answer == QuotaAnswer::Refused {
                 return Err(Stop::budget_spent(&reached));
@@ -46,9 +46,7 @@ impl Gate {
     }
 
     pub(super) fn past_deadline(&self) -> Stop {
-        let deadline = self.execution.recorder().with_state(|state| state.deadline);
-        let deadline = deadline.map(|deadline| format!(" of {}", in_words(deadline)));
-        Stop::timed_out(format!("the deadline{} passed", deadline.unwrap_or_default()))
+        Stop::timed_out(self.execution.recorder().with_state(ExecutionState::past_deadline))
     }
 
     /// What all authorities say together.
@@ -86,13 +84,4 @@ impl Gate {
 fn shared_rule(asks: &[(Vec<String>, Option<PermissionRule>)]) -> Option<PermissionRule> {
     let (_, first) = asks.first()?;
     first.clone().filter(|_| asks.iter().all(|(_, rule)| rule == first))
-}
-
-/// A duration for people: whole seconds, or milliseconds below one.
-pub(super) fn in_words(duration: Duration) -> String {
-    if duration < Duration::from_secs(1) {
-        format!("{} ms", duration.as_millis())
-    } else {
-        format!("{} s", duration.as_secs_f64())
-    }
 }

@@ -88,9 +88,9 @@ impl Gate {
         let mut meter = Meter::default();
         let admitted = self.admit(&effect.cancel, true).await.map_err(Broken::denied);
         // Waiting for a person is no part of the effect.
-        let began = recorder.clock().now();
+        let began = recorder.now();
         let sent = match admitted {
-            Ok(()) => self.send(&mut effect, began, &mut meter).await,
+            Ok(()) => self.send(&mut effect, &mut meter).await,
             Err(denied) => Err(denied),
         };
         let (answer, model) = match sent {
@@ -122,11 +122,9 @@ impl Gate {
     async fn send(
         &self,
         effect: &mut ModelEffect<'_>,
-        began: At,
         meter: &mut Meter,
     ) -> Result<(Answer, String), Broken> {
         let cancel = effect.cancel.clone();
-        let limits = Limits { cancel: &cancel, timeout: effect.timeout.map(|t| (began, t)) };
         let route = Arc::clone(&effect.model);
         let members: Vec<&Member> = route.members().collect();
         let mut rest = members.iter().copied();
@@ -142,6 +140,8 @@ impl Gate {
             timeout_ms: effect.timeout.map(millis),
         };
         self.execution.recorder().record(Some(effect.turn), started).await?;
+        let began = self.first_began(&effect.key);
+        let limits = Limits { cancel: &cancel, timeout: effect.timeout.map(|t| (began, t)) };
         let Found { mut member, mut permit, change } = found;
         self.note_reroutes(effect, &mut tried, member).await?;
         self.tell_circuit(effect.turn, change).await;
@@ -213,7 +213,7 @@ impl Gate {
             key: effect.key.clone(),
             status,
             error,
-            ms: millis(self.execution.recorder().clock().now().since(began)),
+            ms: millis(self.execution.recorder().now().since(began)),
             usage: meter.all.usage,
             cost: meter.all.cost,
             output: None,
@@ -224,7 +224,7 @@ impl Gate {
 /// The failure of an effect whose records could not be written.
 pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
     let status = match error {
-        KernelError::Cancelled { .. } => EffectStatus::Aborted,
+        KernelError::Cancelled { .. } | KernelError::Expired { .. } => EffectStatus::Aborted,
         KernelError::Store(_) | KernelError::Interrupted { .. } => EffectStatus::Failed,
     };
     EffectFailure {

@@ -4,21 +4,17 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use loon_api::{At, BoxFuture};
+use loon_api::{At, BoxFuture, EffectKey};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::in_words;
 use crate::port::{Follow, Progress};
 
-use super::admission::in_words;
 use super::{Gate, Stop};
 
 /// How long a stopped run may take to return by itself.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// How often the fence is looked at while an effect runs, so that a cancel from another process
-/// reaches it.
-const FENCE_CHECK: Duration = Duration::from_millis(700);
 
 /// How a run came to its end.
 pub(super) enum Ran<T> {
@@ -34,7 +30,7 @@ pub(super) enum Ran<T> {
 pub(super) struct Limits<'a> {
     /// The caller's cancel.
     pub(super) cancel: &'a CancellationToken,
-    /// When the effect began and how long it may take.
+    /// When the effect first began and how long it may take.
     pub(super) timeout: Option<(At, Duration)>,
 }
 
@@ -73,14 +69,13 @@ impl Gate {
             () = execution.cancel_token().cancelled() => Stop::cancelled(),
             stop = self.timed_out(limits.timeout) => stop,
             () = self.deadline_passed() => self.past_deadline(),
-            () = self.fenced() => Stop::cancelled(),
         }
     }
 
     async fn timed_out(&self, timeout: Option<(At, Duration)>) -> Stop {
         let Some((began, timeout)) = timeout else { return std::future::pending().await };
-        let clock = self.execution.recorder().clock();
-        clock.sleep(timeout.saturating_sub(clock.now().since(began))).await;
+        let recorder = self.execution.recorder();
+        recorder.clock().sleep(timeout.saturating_sub(recorder.now().since(began))).await;
         Stop::timed_out(format!("the time limit of {} passed", in_words(timeout)))
     }
 
@@ -96,13 +91,12 @@ impl Gate {
         }
     }
 
-    pub(super) async fn fenced(&self) {
-        loop {
-            self.execution.recorder().clock().sleep(FENCE_CHECK).await;
-            if self.execution.recorder().check_fence().is_err() {
-                return;
-            }
-        }
+    /// When the effect first began, by its record; now, if it left none. Its time limit counts from
+    /// there, however often it is performed.
+    pub(super) fn first_began(&self, key: &EffectKey) -> At {
+        let recorder = self.execution.recorder();
+        let started = recorder.with_state(|state| state.effects.get(key).and_then(|it| it.started));
+        started.map_or_else(|| recorder.now(), |(_, at)| at)
     }
 }
 

@@ -26,6 +26,7 @@ use crate::port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOu
 use crate::store::{JournalStore, MemoryStore};
 
 mod budget;
+mod limits;
 mod models;
 mod routes;
 mod tools;

@@ -82,7 +82,7 @@ impl Gate {
         effect: &mut ToolEffect<'_>,
         call: &mut ToolCallItem,
     ) -> Result<Item, KernelError> {
-        let clock = self.execution.recorder().clock();
+        let recorder = self.execution.recorder();
         let judged = match self.check(effect, call).await? {
             Ok(judged) => judged,
             Err(ended) => return self.finish(effect, call.clone(), ended, None).await,
@@ -90,11 +90,12 @@ impl Gate {
         let tool = &judged.tool;
         let timeout = tool.timeout(&call.arguments).or(self.terms().tool_timeout);
         self.show(effect, call, ToolCallStatus::Running).await;
-        let began = clock.now();
+        let began = recorder.now();
         if !tool.spec().class.is_read_only() {
             self.record_intent(effect, call, timeout).await?;
         }
-        let ended = self.run_tool(effect, call, &judged, timeout.map(|t| (began, t))).await;
+        let first = self.first_began(&effect.key);
+        let ended = self.run_tool(effect, call, &judged, timeout.map(|t| (first, t))).await;
         self.finish(effect, call.clone(), ended, Some(began)).await
     }
 
@@ -230,7 +231,7 @@ impl Gate {
         began: Option<At>,
     ) -> Result<Item, KernelError> {
         let recorder = self.execution.recorder();
-        let ms = began.map(|began| millis(recorder.clock().now().since(began)));
+        let ms = began.map(|began| millis(recorder.now().since(began)));
         let end = EffectFinished {
             key: effect.key.clone(),
             status: ended.effect,
@@ -359,7 +360,9 @@ impl Ended {
 
     fn unrecorded(error: &KernelError) -> Self {
         let status = match error {
-            KernelError::Cancelled { .. } => ToolCallStatus::Cancelled,
+            KernelError::Cancelled { .. } | KernelError::Expired { .. } => {
+                ToolCallStatus::Cancelled
+            }
             KernelError::Store(_) | KernelError::Interrupted { .. } => ToolCallStatus::Failed,
         };
         let text = format!("The session's journal cannot be written: {error}.");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loon_api::event::{Notice, NoticeLevel};
-use loon_api::{AgentEvent, At, Envelope, ErrorCode, ExecutionId};
+use loon_api::{AgentEvent, At, BoxFuture, Envelope, ErrorCode, ExecutionId};
 use tokio::sync::mpsc;
 
 use super::{LAZY_SYNC, Recorder};
@@ -34,6 +34,14 @@ impl JournalWriter for Probe {
             syncs.fetch_add(1, Ordering::SeqCst);
             Ok(())
         })
+    }
+
+    fn take_lease(&mut self) -> bool {
+        true
+    }
+
+    fn taken_over(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
     }
 
     fn check(&self) -> Result<(), StoreError> {

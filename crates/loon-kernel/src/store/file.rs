@@ -1,7 +1,7 @@
 //! Journals as files: `<data dir>/executions/<yyyy>/<mm>/<id>/journal.jsonl`.
 //!
 //! The lease is a lock of the operating system on the journal itself, so it ends with its process and
-//! no file that stays behind can block anybody. Beside the journal are `fence`, `blobs/`, after a
+//! no file that stays behind can block anybody. Beside the journal are `fence`, `wake`, `blobs/`, after a
 //! crash `torn-<n>`, `stop` once somebody left word to end it at the next step boundary, `holder` for
 //! who opened it last, and `archived` if lists leave it out.
 
@@ -9,12 +9,12 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
 use loon_api::{At, ExecutionId, Seq};
 
 use super::line::{End, Link, TERMINAL, hash, rehome};
-use super::verify::{Verifier, missing};
+use super::verify::Verifier;
 use super::{
     Changes, Holder, IsWhole, JournalStore, JournalWriter, Opened, Place, PlacedRecords, Records,
     Repaired, Stamp, StopRequest, StoreError, Verified,
@@ -23,36 +23,33 @@ use super::{
 mod archive;
 mod fence;
 mod fork;
+mod open;
 mod reader;
 mod shelf;
 mod tail;
+mod wake;
 mod writer;
 
 pub use archive::Imported;
 pub use shelf::make_private_folder;
 
-use fence::{FenceFile, Mark};
+use fence::{Fence, FenceFile, Mark};
+use open::Lease;
 use reader::Lines;
-use tail::{Mended, Tail};
-use writer::FileWriter;
+use wake::Wakes;
+use writer::{FileWriter, Files};
 
 /// Journals below one data folder.
 #[derive(Clone, Debug)]
 pub struct FileStore {
     executions: PathBuf,
-}
-
-/// Whether a writer must have the lease.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lease {
-    Required,
-    IfFree,
+    wakes: Arc<Wakes>,
 }
 
 impl FileStore {
     /// Journals below `data_dir`, which is made when the first journal is.
     pub fn new(data_dir: impl AsRef<Path>) -> Self {
-        Self { executions: data_dir.as_ref().join("executions") }
+        Self { executions: data_dir.as_ref().join("executions"), wakes: Wakes::new() }
     }
 
     /// The folder of one execution. Its journal, its blobs and its snapshots are in there.
@@ -78,53 +75,6 @@ impl FileStore {
         })
     }
 
-    /// Opens a journal for writing. Without `accept_loss`, records that had been made durable and
-    /// are gone are an error.
-    fn open_writer(
-        &self,
-        exec: ExecutionId,
-        lease: Lease,
-        accept_loss: bool,
-    ) -> Result<(FileWriter, Mended, u64), StoreError> {
-        let dir = self.dir(exec);
-        let path = self.journal(exec);
-        let file = self.open_for(exec, OpenOptions::new().read(true).append(true))?;
-        let fence_file = FenceFile::open(dir.join("fence"), exec)?;
-        let leased = take_lease(&file).map_err(io_error("lock", &path))?;
-        if !leased && lease == Lease::Required {
-            let pid = Mark::peek(&dir.join("fence")).map(|mark| mark.pid);
-            return Err(StoreError::Busy { exec, pid });
-        }
-        let fence = fence_file.lock()?;
-        let mark = fence.read()?;
-        let tail = Tail::find(&file, &path, exec)?;
-        let lost = mark.as_ref().map_or(0, |mark| mark.durable.seq.saturating_sub(tail.end.seq));
-        if lost > 0 && !accept_loss {
-            let (line, intact) = (tail.end.seq + 1, tail.end.seq);
-            return Err(StoreError::Corrupt {
-                exec,
-                line,
-                reason: missing(lost),
-                intact,
-                mendable: true,
-            });
-        }
-        let mended = tail.mend(&file, &path)?;
-        file.sync_data().map_err(io_error("sync", &path))?;
-        let former = mark.as_ref().map_or(0, |mark| mark.fence);
-        let number = former.max(tail.fence) + 1;
-        let owner = if leased { None } else { mark.map(|mark| mark.pid) };
-        let pid = owner.unwrap_or_else(std::process::id);
-        let mark = Mark { fence: number, pid, durable: tail.end };
-        fence.write(&mark)?;
-        fence.sync()?;
-        drop(fence);
-        shelf::note_holder(&dir);
-        let mut writer = FileWriter::of_opened(exec, dir, file, fence_file, &mark, mended.len);
-        writer.has_lease = leased.into();
-        Ok((writer, mended, lost))
-    }
-
     /// The text of a blob, checked against its name.
     fn fetch(dir: &Path, name: &str) -> Result<String, String> {
         let path = dir.join("blobs").join(name);
@@ -143,13 +93,11 @@ impl JournalStore for FileStore {
     }
 
     fn open(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
-        let (writer, mended, _) = self.open_writer(exec, Lease::Required, false)?;
-        Ok(Opened { writer: Box::new(writer), repaired_bytes: mended.moved_bytes })
+        Ok(self.open_writer(exec, Lease::Required, false)?.into())
     }
 
     fn take_over(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
-        let (writer, mended, _) = self.open_writer(exec, Lease::IfFree, false)?;
-        Ok(Opened { writer: Box::new(writer), repaired_bytes: mended.moved_bytes })
+        Ok(self.open_writer(exec, Lease::IfFree, false)?.into())
     }
 
     fn read(&self, exec: ExecutionId) -> Result<Records, StoreError> {
@@ -239,7 +187,8 @@ impl JournalStore for FileStore {
                 mendable: false,
             });
         }
-        let (_, mended, missing_records) = self.open_writer(exec, Lease::Required, true)?;
+        let open::Writable { mended, missing_records, .. } =
+            self.open_writer(exec, Lease::Required, true)?;
         Ok(Repaired {
             moved_bytes: mended.moved_bytes,
             moved_to: mended.moved_to,
@@ -321,13 +270,14 @@ impl FileStore {
             io::ErrorKind::AlreadyExists => StoreError::Exists { exec },
             _ => io_error("create", &dir)(error),
         })?;
-        Self::writer_in(exec, dir, unsynced)
+        Self::writer_in(exec, dir, Arc::clone(&self.wakes), unsynced)
     }
 
     /// The writer of a journal that begins in a folder that is there already.
     fn writer_in(
         exec: ExecutionId,
         dir: PathBuf,
+        wakes: Arc<Wakes>,
         unsynced: Vec<PathBuf>,
     ) -> Result<FileWriter, StoreError> {
         let path = dir.join("journal.new");
@@ -338,12 +288,13 @@ impl FileStore {
             .mode(0o600)
             .open(&path)
             .map_err(io_error("create", &path))?;
-        take_lease(&file).map_err(io_error("lock", &path))?;
-        let fence_file = FenceFile::open(dir.join("fence"), exec)?;
-        let pid = std::process::id();
-        fence_file.lock()?.write(&Mark { fence: 1, pid, durable: End::nothing() })?;
+        file.lock().map_err(io_error("lock", &path))?;
+        let fence = FenceFile::open(dir.join("fence"), exec)?;
+        let mark = Mark { fence: 1, pid: std::process::id(), durable: End::nothing() };
+        fence.lock()?.write(&mark)?;
         shelf::note_holder(&dir);
-        Ok(FileWriter::of_new(exec, dir, file, fence_file, pid, unsynced))
+        let files = Files { exec, dir, journal: file, fence, wakes };
+        Ok(FileWriter::of_new(files, &mark, unsynced))
     }
 }
 
@@ -360,19 +311,6 @@ fn folders_with_new_entries(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Takes the lease; false if another writer holds it. Somebody who only looks whether it is held
-/// does so for an instant, hence the second and third try.
-fn take_lease(file: &File) -> io::Result<bool> {
-    for _ in 0..20 {
-        match file.try_lock() {
-            Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-    Ok(false)
-}
-
 /// Length and mark of a journal at one moment between two writes.
 fn snapshot(
     file: &File,
@@ -381,11 +319,14 @@ fn snapshot(
     exec: ExecutionId,
 ) -> Result<(u64, Option<Mark>), StoreError> {
     let len = || Ok(file.metadata().map_err(io_error("look at", path))?.len());
-    let Some(fence) = FenceFile::look_at(fence.to_path_buf(), exec)? else {
+    let Some(file) = FenceFile::look_at(fence.to_path_buf(), exec)? else {
         return Ok((len()?, None));
     };
-    let held = fence.lock()?;
-    Ok((len()?, held.read()?))
+    // Between two writes, unless a process was stopped in one. The mark first: it never promises more
+    // than is there.
+    let held = file.lock_or_stuck()?;
+    let mark = held.as_ref().map_or_else(|| file.read(), Fence::read)?;
+    Ok((len()?, mark))
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {

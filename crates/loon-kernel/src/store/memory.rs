@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::event::SessionForked;
-use loon_api::{At, Envelope, ExecutionId, Seq, VERSION};
+use loon_api::{At, BoxFuture, Envelope, ExecutionId, Seq, VERSION};
 use tokio::sync::watch;
 
 use super::line::{Batch, End, Link, TERMINAL, decode, move_to, rehome};
@@ -18,6 +18,8 @@ use super::{
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     journals: Arc<Mutex<HashMap<ExecutionId, Journal>>>,
+    /// Changes when a fence is taken.
+    fences: watch::Sender<()>,
 }
 
 #[derive(Clone, Default)]
@@ -55,6 +57,14 @@ impl MemoryStore {
         journal.cloned().ok_or(StoreError::NotFound { exec })
     }
 
+    /// Fails unless `fence` is the newest.
+    fn check(&self, exec: ExecutionId, fence: u64) -> Result<(), StoreError> {
+        match self.journals().get(&exec) {
+            Some(journal) if journal.fence == fence => Ok(()),
+            Some(_) | None => Err(StoreError::Fenced { exec }),
+        }
+    }
+
     fn writer(&self, exec: ExecutionId, needs_lease: bool) -> Result<Opened, StoreError> {
         let mut journals = self.journals();
         let journal = journals.get_mut(&exec).filter(|journal| !journal.lines.is_empty());
@@ -65,6 +75,7 @@ impl MemoryStore {
         journal.fence += 1;
         journal.changes.send_modify(|number| *number += 1);
         journal.lease.get_or_insert(journal.fence);
+        self.fences.send_replace(());
         let writer =
             MemoryWriter { exec, fence: journal.fence, end: journal.end(), store: self.clone() };
         Ok(Opened { writer: Box::new(writer), repaired_bytes: None })
@@ -249,11 +260,25 @@ impl JournalWriter for MemoryWriter {
         Box::new(|| checked)
     }
 
+    fn take_lease(&mut self) -> bool {
+        let mut journals = self.store.journals();
+        let journal = journals.get_mut(&self.exec);
+        journal.is_some_and(|journal| *journal.lease.get_or_insert(self.fence) == self.fence)
+    }
+
     fn check(&self) -> Result<(), StoreError> {
-        match self.store.journals().get(&self.exec) {
-            Some(journal) if journal.fence == self.fence => Ok(()),
-            Some(_) | None => Err(StoreError::Fenced { exec: self.exec }),
-        }
+        self.store.check(self.exec, self.fence)
+    }
+
+    fn taken_over(&self) -> BoxFuture<'static, ()> {
+        let mut fences = self.store.fences.subscribe();
+        let (store, exec, fence) = (self.store.clone(), self.exec, self.fence);
+        Box::pin(async move {
+            while store.check(exec, fence).is_ok() {
+                // The sender lives in `store`, so an error cannot come up.
+                let _ = fences.changed().await;
+            }
+        })
     }
 }
 

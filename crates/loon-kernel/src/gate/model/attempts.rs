@@ -7,9 +7,9 @@ use loon_api::{Answer, BoxFuture, Cost, ErrorCode, ErrorInfo, ModelError, TurnNu
 use tokio_util::sync::CancellationToken;
 
 use super::Meter;
+use crate::clock::in_words;
 use crate::clock::millis;
 use crate::error::KernelError;
-use crate::gate::admission::in_words;
 use crate::gate::run::{Limits, Ran, followed, progress_channel};
 use crate::gate::{Gate, ModelEffect, Stop};
 use crate::port::{Admitted, EffectContext, Follow, Progress};

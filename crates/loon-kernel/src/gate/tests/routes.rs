@@ -13,11 +13,11 @@ use futures_util::FutureExt;
 use loon_api::event::{CircuitState, EffectRerouted, EffectStatus};
 use loon_api::{AgentEvent, Answer, Cost, ErrorCode, ModelError, ModelErrorKind, Usage};
 
-use super::super::{Budget, EffectFailure, ModelEffect, ModelOutcome, RetryPolicy};
+use super::super::{EffectFailure, ModelEffect, ModelOutcome, RetryPolicy};
 use super::{FakeModel, House, answer, cents, house, options, request, said, tokens};
 use crate::gate::GateOptions;
 use crate::port::Progress;
-use crate::{Circuits, Gate, Member, Route};
+use crate::{Budget, Circuits, Gate, Member, Route, Tree};
 
 type Outcome = Result<Answer, ModelError>;
 
@@ -262,7 +262,7 @@ async fn a_route_on_which_nobody_answers_says_what_each_said() {
 async fn a_budget_that_the_first_model_spent_denies_the_second() {
     let house = house(None).await;
     let budget = Budget { max_requests: Some(1), ..Budget::default() };
-    let gate = house.gate(GateOptions { budget, ..options(vec![]) });
+    let gate = house.gate(GateOptions { tree: Tree::new(budget, None), ..options(vec![]) });
     let models = vec![
         Arc::new(model("lab/a", [Err(error(ModelErrorKind::Auth))])),
         Arc::new(model("other/b", [ok("hi")])),

@@ -17,6 +17,7 @@ use super::super::{JournalStore as _, JournalWriter as _, StoreError};
 use super::fence::{FenceFile, Mark};
 use super::reader::Lines;
 use super::shelf::make_private_folder;
+use super::wake::Wakes;
 use super::{FileStore, FileWriter, io_error};
 
 /// What `archive` says in a header.
@@ -277,7 +278,8 @@ impl<'a> Part<'a> {
 
     /// Writes the lines as a journal under another id.
     fn chain_anew(&self, staged: &Path) -> Result<(), StoreError> {
-        let mut writer = FileStore::writer_in(self.exec, self.dir.clone(), Vec::new())?;
+        let mut writer =
+            FileStore::writer_in(self.exec, self.dir.clone(), Wakes::new(), Vec::new())?;
         let mut lines = open_lines(staged)?;
         while lines.advance().map_err(io_error("read", staged))? {
             let moved = move_to(lines.line(), self.exec)

@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use super::super::shelf::{Changes, Holder, Stamp, this_host};
 use super::super::{JournalStore as _, StoreError};
 use super::fence::Mark;
-use super::{FileStore, entries, io_error, take_lease};
+use super::open::Lease;
+use super::{FileStore, entries, io_error};
 
 /// The file that says who opened the journal last.
 const HOLDER: &str = "holder";
@@ -134,7 +135,7 @@ impl FileStore {
     /// The lease of a journal without writing it.
     fn hold(&self, exec: ExecutionId) -> Result<File, StoreError> {
         let file = self.open_for(exec, OpenOptions::new().read(true))?;
-        if take_lease(&file).map_err(io_error("lock", &self.journal(exec)))? {
+        if Lease::Required.take(&file).map_err(io_error("lock", &self.journal(exec)))? {
             return Ok(file);
         }
         let pid = self.holder_of(exec).map(|holder| holder.pid);
@@ -207,11 +208,6 @@ fn cannot_watch(dir: &Path, error: notify::Error) -> StoreError {
 /// Makes a folder, and those above it, that only their owner can look into.
 pub fn make_private_folder(dir: &Path) -> Result<(), StoreError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_error("create", dir))
-}
-
-/// The lease of a journal that was taken over, once its former holder let it go.
-pub(super) fn try_lease(file: &File) -> bool {
-    file.try_lock().is_ok()
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loon_api::{Envelope, ExecutionId};
+use loon_api::{BoxFuture, Envelope, ExecutionId};
 
 use super::super::line::{Batch, Blob, End};
 use super::super::{JournalWriter, StoreError, SyncJob};
-use super::fence::{FenceFile, Mark};
+use super::fence::{Fence, FenceFile, Mark};
 use super::io_error;
-use super::shelf::try_lease;
+use super::open::Lease;
+use super::wake::{Listener, Wakes};
 
 /// Appends to a journal file. Its lease is the lock on `file`.
 pub(super) struct FileWriter {
@@ -27,7 +28,7 @@ pub(super) struct FileWriter {
     /// Bytes of the file up to `end`.
     len: u64,
     /// Without it, it is taken as soon as a former writer lets it go.
-    pub(super) has_lease: AtomicBool,
+    pub(super) has_lease: bool,
     /// The file still has its first name, which nobody looks for.
     is_new: bool,
     /// Folders whose new entries are not on disk yet.
@@ -35,54 +36,39 @@ pub(super) struct FileWriter {
     /// A write could not be taken back, or a sync failed. What is on disk is not known any more: the
     /// system reports a failed sync once and would call the next one good.
     broken: Arc<AtomicBool>,
+    wakes: Arc<Wakes>,
+}
+
+/// The files that a writer works with.
+pub(super) struct Files {
+    pub(super) exec: ExecutionId,
+    /// The folder they are in.
+    pub(super) dir: PathBuf,
+    pub(super) journal: File,
+    pub(super) fence: FenceFile,
+    pub(super) wakes: Arc<Wakes>,
 }
 
 impl FileWriter {
-    pub(super) fn of_new(
-        exec: ExecutionId,
-        dir: PathBuf,
-        file: File,
-        fence_file: FenceFile,
-        pid: u32,
-        unsynced: Vec<PathBuf>,
-    ) -> Self {
-        Self {
-            exec,
-            dir,
-            file: Arc::new(file),
-            fence_file: Arc::new(fence_file),
-            fence: 1,
-            pid,
-            end: End::nothing(),
-            len: 0,
-            has_lease: AtomicBool::new(true),
-            is_new: true,
-            unsynced,
-            broken: Arc::default(),
-        }
+    pub(super) fn of_new(files: Files, mark: &Mark, unsynced: Vec<PathBuf>) -> Self {
+        Self { is_new: true, unsynced, ..Self::of_opened(files, mark, 0) }
     }
 
-    pub(super) fn of_opened(
-        exec: ExecutionId,
-        dir: PathBuf,
-        file: File,
-        fence_file: FenceFile,
-        mark: &Mark,
-        len: u64,
-    ) -> Self {
+    pub(super) fn of_opened(files: Files, mark: &Mark, len: u64) -> Self {
         Self {
-            exec,
-            dir,
-            file: Arc::new(file),
-            fence_file: Arc::new(fence_file),
+            exec: files.exec,
+            dir: files.dir,
+            file: Arc::new(files.journal),
+            fence_file: Arc::new(files.fence),
             fence: mark.fence,
             pid: mark.pid,
             end: mark.durable.clone(),
             len,
-            has_lease: AtomicBool::new(true),
+            has_lease: true,
             is_new: false,
             unsynced: Vec::new(),
             broken: Arc::default(),
+            wakes: files.wakes,
         }
     }
 
@@ -108,15 +94,10 @@ impl FileWriter {
             bytes.extend_from_slice(line);
             bytes.push(b'\n');
         }
+        self.take_lease();
         let fence = self.fence_file.lock()?;
         fence.check(self.fence)?;
-        if let Err(error) = (&*self.file).write_all(&bytes) {
-            // Half a batch must not stay, or the next one would be lost with it.
-            if self.file.set_len(self.len).is_err() {
-                self.broken.store(true, Ordering::SeqCst);
-            }
-            return Err(self.write_error(error));
-        }
+        self.write(&bytes, &fence)?;
         if self.is_new {
             let (from, to) = (self.dir.join("journal.new"), self.path());
             std::fs::rename(&from, &to).map_err(io_error("rename", &from))?;
@@ -126,6 +107,22 @@ impl FileWriter {
         self.end = batch.end;
         self.len += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Writes under the lock.
+    fn write(&self, bytes: &[u8], fence: &Fence<'_>) -> Result<(), StoreError> {
+        let written = (&*self.file).write_all(bytes);
+        if !fence.is_in_place()? {
+            // The process was stopped under the lock, and the journal was moved away meanwhile.
+            return Err(StoreError::Fenced { exec: self.exec });
+        }
+        written.map_err(|error| {
+            // Half a batch must not stay, or the next one would be lost with it.
+            if self.file.set_len(self.len).is_err() {
+                self.broken.store(true, Ordering::SeqCst);
+            }
+            self.write_error(error)
+        })
     }
 
     /// Puts a payload on disk before any line speaks of it.
@@ -144,9 +141,11 @@ impl FileWriter {
             .mode(0o600)
             .open(&new)
             .map_err(io_error("create", &new))?;
-        file.write_all(blob.text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(io_error("write", &new))?;
+        file.write_all(blob.text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+            // What is left of it would only take up room, of which there may be none.
+            let _ = std::fs::remove_file(&new);
+            io_error("write", &new)(error)
+        })?;
         std::fs::rename(&new, &path).map_err(io_error("rename", &new))?;
         sync_dir(&dir)
     }
@@ -189,13 +188,29 @@ impl JournalWriter for FileWriter {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        if !self.has_lease.load(Ordering::SeqCst) {
-            self.has_lease.store(try_lease(&self.file), Ordering::SeqCst);
-        }
-        self.fence_file.lock()?.check(self.fence)
+        self.fence_file.check(self.fence)
+    }
+
+    fn take_lease(&mut self) -> bool {
+        self.has_lease = self.has_lease || Lease::IfFree.take(&self.file).unwrap_or(false);
+        self.has_lease
+    }
+
+    fn taken_over(&self) -> BoxFuture<'static, ()> {
+        let mut listener = Listener::new(&self.wakes, &self.dir);
+        let (fence_file, fence) = (Arc::clone(&self.fence_file), self.fence);
+        Box::pin(async move {
+            // Once before the first wait: it may have happened before there was anybody to hear it.
+            while !matches!(fence_file.check(fence), Err(StoreError::Fenced { .. })) {
+                listener.heard().await;
+            }
+        })
     }
 }
 
 fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(io_error("sync", dir))
 }
+
+#[cfg(test)]
+mod tests;
