@@ -5,6 +5,7 @@
 //! from these types (`cargo xtask schema`) and old streams stay readable (`golden` test).
 
 pub mod command;
+pub mod context;
 pub mod error;
 pub mod event;
 pub mod id;
@@ -21,6 +22,7 @@ pub mod time;
 pub mod tool;
 
 pub use command::Command;
+pub use context::{Compaction, ContextParts};
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
