@@ -150,6 +150,9 @@ impl ExecutionState {
             | AgentEvent::ModelsListed(_)
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ContextEstimated(_)
+            | AgentEvent::ContextCompacted(_)
+            | AgentEvent::CompactionProgress(_)
+            | AgentEvent::CompactionFailed(_)
             | AgentEvent::Notice(_)
             | AgentEvent::StreamFinished(_)
             | AgentEvent::Unknown { .. } => {}

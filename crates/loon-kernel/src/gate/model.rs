@@ -26,6 +26,9 @@ pub(super) struct ModelNote {
     pub(super) stop: StopReason,
     /// How many records right before the end hold its items.
     pub(super) items: u64,
+    /// The answer's text, where it is no item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) words: Option<String>,
 }
 
 /// What the attempts of one request add up to.
@@ -43,6 +46,10 @@ struct Noticed<'a> {
 }
 
 impl Follow for Noticed<'_> {
+    fn begin(&mut self, at: At) {
+        self.follow.begin(at);
+    }
+
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
         self.any = true;
         self.follow.take(progress)
@@ -60,8 +67,26 @@ impl Gate {
     /// with its end.
     pub async fn model(
         &self,
-        mut effect: ModelEffect<'_>,
+        effect: ModelEffect<'_>,
         items: impl FnOnce(&Answer) -> Vec<Item>,
+    ) -> Result<ModelOutcome, EffectFailure> {
+        self.answered(effect, |answer| (items(answer), None)).await
+    }
+
+    /// Performs a model request for words that are no part of the transcript. They are recorded with
+    /// its end. `words` takes them from the answer.
+    pub async fn words(
+        &self,
+        effect: ModelEffect<'_>,
+        words: impl FnOnce(&Answer) -> String,
+    ) -> Result<ModelOutcome, EffectFailure> {
+        self.answered(effect, |answer| (Vec::new(), Some(words(answer)))).await
+    }
+
+    async fn answered(
+        &self,
+        mut effect: ModelEffect<'_>,
+        take: impl FnOnce(&Answer) -> (Vec<Item>, Option<String>),
     ) -> Result<ModelOutcome, EffectFailure> {
         let recorder = self.execution.recorder();
         let known = recorder.with_state(|state| state.effects.get(&effect.key).cloned());
@@ -89,8 +114,9 @@ impl Gate {
             }
             Err(error) => return Err(unrecorded(&error)),
         };
-        let items = items(&answer);
-        let note = ModelNote { stop: answer.stop, items: items.len() as u64 };
+        let (items, words) = take(&answer);
+        let items_made = items.len() as u64;
+        let note = ModelNote { stop: answer.stop, items: items_made, words: words.clone() };
         let mut records: Vec<AgentEvent> =
             items.iter().map(|item| ItemCompleted { item: item.clone() }.into()).collect();
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
@@ -101,7 +127,7 @@ impl Gate {
             cost: meter.cost,
             ..unrecorded(&error)
         })?;
-        Ok(ModelOutcome { items, stop: answer.stop, usage: meter.usage, cost: meter.cost })
+        Ok(ModelOutcome { items, words, stop: answer.stop, usage: meter.usage, cost: meter.cost })
     }
 
     /// Sends the request until it is answered, fails for good or is stopped.
@@ -170,6 +196,7 @@ impl Gate {
     ) -> (Ran<Result<Answer, ModelError>>, bool) {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
+        effect.follow.begin(self.execution.recorder().clock().now());
         let key = effect.key.clone();
         let cx = EffectContext {
             key,

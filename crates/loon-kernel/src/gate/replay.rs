@@ -11,6 +11,13 @@ use crate::error::KernelError;
 use crate::fold::EffectRecord;
 
 impl Gate {
+    /// What is recorded of a model request that was begun before; nothing if none was.
+    pub async fn recorded(&self, key: &EffectKey) -> Option<Result<ModelOutcome, EffectFailure>> {
+        let known =
+            self.execution.recorder().with_state(|state| state.effects.get(key).cloned())?;
+        Some(self.replay_model(key, &known).await)
+    }
+
     pub(super) async fn replay_model(
         &self,
         key: &EffectKey,
@@ -28,12 +35,12 @@ impl Gate {
         };
         let note = known.output.clone().and_then(|note| serde_json::from_value(note).ok());
         match (status, note) {
-            (EffectStatus::Completed, Some(ModelNote { stop, items })) => {
+            (EffectStatus::Completed, Some(ModelNote { stop, items, words })) => {
                 let items = self
                     .recorded_items(seq.saturating_sub(items), seq)
                     .await
                     .map_err(|error| unrecorded(&error))?;
-                Ok(ModelOutcome { items, stop, usage: known.usage, cost: known.cost })
+                Ok(ModelOutcome { items, words, stop, usage: known.usage, cost: known.cost })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

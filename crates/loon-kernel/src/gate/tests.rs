@@ -27,6 +27,7 @@ use crate::store::{JournalStore, MemoryStore};
 
 mod models;
 mod tools;
+mod words;
 
 /// How a fake tool behaves.
 #[derive(Clone, Copy, PartialEq)]
