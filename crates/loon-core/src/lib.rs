@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod authority;
 mod catalog;
+mod compaction;
 pub mod conversation;
 pub mod deps;
 mod estimate;
@@ -34,6 +35,6 @@ pub use authority::PermissionAuthority;
 pub use catalog::{CatalogEntry, tool_catalog};
 pub use conversation::Conversation;
 pub use deps::{Dependencies, Given, Models, RuleKeeper, SessionOptions, Update, Updates};
-pub use limits::Limits;
+pub use limits::{ContextLimits, Limits};
 pub use runtime::{Runtime, RuntimeError, SessionChoice};
 pub use subagent::Worktrees;
