@@ -73,6 +73,7 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         commands: Some(commands),
         ends_with_turn: !task.commands_from_stdin,
         turns_owed: 0,
+        compactions_owed: 0,
         turn_running: false,
         input_ended: false,
     };
@@ -185,6 +186,8 @@ struct Driver {
     commands: Option<mpsc::Sender<Command>>,
     ends_with_turn: bool,
     turns_owed: u32,
+    /// Compactions that were asked for and have not ended; asking twice is asking once.
+    compactions_owed: u32,
     turn_running: bool,
     input_ended: bool,
 }
@@ -201,6 +204,14 @@ impl Driver {
             }
             AgentEvent::TurnFinished(_) => {
                 self.turn_running = false;
+                None
+            }
+            AgentEvent::ContextCompacted(compacted) => {
+                self.compactions_owed *= u32::from(compacted.compaction.automatic);
+                None
+            }
+            AgentEvent::CompactionFailed(failed) => {
+                self.compactions_owed *= u32::from(failed.automatic);
                 None
             }
             _ => None,
@@ -232,7 +243,7 @@ impl Driver {
     }
 
     async fn close_if_idle(&mut self) {
-        let idle = !self.turn_running && self.turns_owed == 0;
+        let idle = !self.turn_running && self.turns_owed == 0 && self.compactions_owed == 0;
         if idle && (self.ends_with_turn || self.input_ended) {
             self.send(Command::Close).await;
             self.commands = None;
@@ -246,6 +257,9 @@ impl Driver {
             _ => false,
         };
         self.turns_owed += u32::from(begins_turn);
+        if matches!(command, Command::Compact { .. }) {
+            self.compactions_owed = 1;
+        }
         self.send(command).await;
     }
 

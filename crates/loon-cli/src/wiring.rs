@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
-use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions};
+use loon_core::{
+    ContextLimits, Dependencies, Given, Limits, SessionChoice, SessionOptions, Worktrees, sessions,
+};
 use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
@@ -243,6 +245,7 @@ impl Setup {
                     explicit: run.session.mode.is_some(),
                 },
                 limits: self.limits(run.max_steps),
+                context: self.context(),
                 budget: self.budget(),
                 tools: settings.session.tools,
                 deadline: Given {
@@ -266,6 +269,11 @@ impl Setup {
             max_steps: max_steps.unwrap_or(session.max_turns),
             tool_timeout: Duration::from_secs(session.tool_timeout_secs),
         }
+    }
+
+    fn context(&self) -> ContextLimits {
+        let context = self.loaded.settings.context;
+        ContextLimits { max_tokens: context.max_tokens, compact_at: context.compact_at }
     }
 
     fn budget(&self) -> Budget {

@@ -160,6 +160,22 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
             let seconds = retried.delay_ms as f64 / 1000.0;
             say(&format!("· {} Trying again in {seconds} s.", retried.error.message));
         }
+        AgentEvent::CompactionProgress(progress) => {
+            say(&format!(
+                "· compacting the context, request {} of {}",
+                progress.request, progress.of
+            ));
+        }
+        AgentEvent::ContextCompacted(compacted) => {
+            let left = &compacted.compaction;
+            say(&format!(
+                "· compacted the context: about {} to {} tokens",
+                left.tokens_before, left.tokens_after
+            ));
+        }
+        AgentEvent::CompactionFailed(failed) => {
+            say(&format!("· not compacted. {}", failed.error.message));
+        }
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
         AgentEvent::SubagentFinished(child) => {
             say(&format!("· agent {} ({}) {}", child.id, child.agent, child.status.words()));
