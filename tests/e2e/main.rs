@@ -5,6 +5,7 @@
 mod bash;
 mod cancel;
 mod commands;
+mod compaction;
 mod config;
 mod demo;
 mod edits;
