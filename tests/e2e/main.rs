@@ -7,6 +7,7 @@ mod budget;
 mod cancel;
 mod combos;
 mod commands;
+mod compaction;
 mod config;
 mod demo;
 mod edits;

@@ -103,6 +103,15 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
     },
+    /// Replace the older part of the conversation by a summary, now or at the running turn's next
+    /// step. Ends in `context.compacted` or `compaction.failed`.
+    Compact {
+        /// What the summary should give most room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
+    /// Estimate the context as it stands, as `context.estimated`.
+    MeasureContext,
     /// Send the items before this one, newest last, as `history.page`.
     History {
         /// Items older than this.

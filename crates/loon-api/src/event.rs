@@ -21,6 +21,7 @@ pub use parts::{
 
 use self::define::Field;
 use crate::budget::{Bounds, ReachedBound};
+use crate::context::{Compaction, ContextParts};
 use crate::error::ErrorInfo;
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
@@ -413,6 +414,39 @@ events! {
         /// The window, if known.
         #[serde(default)]
         capacity: Option<u64>,
+        /// The user's own limit, if there is one.
+        #[serde(default)]
+        limit: Option<u64>,
+        /// From where on it is compacted without being asked; absent if nothing is known to go by.
+        #[serde(default)]
+        threshold: Option<u64>,
+        /// What `tokens` are made of.
+        #[serde(default)]
+        parts: Option<ContextParts>,
+    }
+    /// Record: the older part of the conversation was replaced by a summary. The item stands in the
+    /// transcript after everything the compaction saw; what is above it stays there.
+    ContextCompacted = "context.compacted" {
+        /// Id of the item.
+        item: ItemId,
+        /// What is left.
+        compaction: Compaction,
+    }
+    /// Passing: a compaction is under way, and sends a request.
+    CompactionProgress = "compaction.progress" {
+        /// Which request, from 1.
+        request: u32,
+        /// How many are known to be needed.
+        of: u32,
+        /// Nobody asked for it.
+        automatic: bool,
+    }
+    /// Passing: a compaction came to nothing. The conversation is as it was.
+    CompactionFailed = "compaction.failed" {
+        /// Why.
+        error: ErrorInfo,
+        /// Nobody had asked for it.
+        automatic: bool,
     }
     /// Passing: a target that failed too often in a row is left alone for a while, tried again, or
     /// trusted again.

@@ -143,6 +143,11 @@ impl ItemId {
         Self(format!("{turn}.n{index}"))
     }
 
+    /// The `index`-th compaction in turn `turn` or after it.
+    pub fn compaction(turn: TurnNumber, index: u32) -> Self {
+        Self(format!("{turn}.z{index}"))
+    }
+
     /// The `index`-th message of the user in turn `turn`; 0 is the prompt, later ones steer.
     pub fn user(turn: TurnNumber, index: u32) -> Self {
         Self(format!("{turn}.u{index}"))
@@ -163,6 +168,17 @@ impl EffectKey {
     /// The `index`-th call that the user asked for after turn `turn`.
     pub fn user_call(turn: TurnNumber, index: u32) -> Self {
         Self(format!("t{turn}/a{index}"))
+    }
+
+    /// The `attempt`-th request, from 0, for the summary of a text with this digest. Named by its
+    /// content, so that a summary that was paid for is never asked for twice.
+    pub fn summary(digest: &str, attempt: u32) -> Self {
+        Self(format!("summary/{digest}/{attempt}"))
+    }
+
+    /// True for the request of a summary.
+    pub fn is_summary(&self) -> bool {
+        self.0.starts_with("summary/")
     }
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::Compaction;
 use crate::error::ErrorInfo;
 use crate::id::{CallId, EffectKey, ItemId, TurnNumber};
 use crate::model::Thinking;
@@ -25,7 +26,6 @@ pub struct Item {
 /// What an item is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "most items of a long transcript are calls")]
 pub enum ItemBody {
     /// Words of the user: a prompt, or a steering message while a turn runs.
     UserMessage {
@@ -55,6 +55,8 @@ pub enum ItemBody {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         about_call: bool,
     },
+    /// What a compaction left of everything above it.
+    Compaction(Compaction),
 }
 
 /// Where a tool call stands.

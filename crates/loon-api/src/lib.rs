@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod command;
+pub mod context;
 pub mod error;
 pub mod event;
 pub mod id;
@@ -23,6 +24,7 @@ pub mod tool;
 
 pub use budget::{Bounds, ReachedBound};
 pub use command::Command;
+pub use context::{Compaction, ContextParts};
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};

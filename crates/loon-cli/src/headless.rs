@@ -72,6 +72,7 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         haste: Haste::None,
         commands: Some(commands),
         turns_owed: 0,
+        compactions_owed: 0,
         turn_running: false,
         input_ended: !task.commands_from_stdin,
         asked_to_raise: false,
@@ -216,6 +217,8 @@ struct Driver {
     haste: Haste,
     commands: Option<mpsc::Sender<Command>>,
     turns_owed: u32,
+    /// Compactions that were asked for and have not ended; asking twice is asking once.
+    compactions_owed: u32,
     turn_running: bool,
     /// No further command will come.
     input_ended: bool,
@@ -243,6 +246,14 @@ impl Driver {
             }
             AgentEvent::BudgetChanged(_) | AgentEvent::BudgetKept(_) => {
                 self.asked_to_raise = false;
+                None
+            }
+            AgentEvent::ContextCompacted(compacted) => {
+                self.compactions_owed *= u32::from(compacted.compaction.automatic);
+                None
+            }
+            AgentEvent::CompactionFailed(failed) => {
+                self.compactions_owed *= u32::from(failed.automatic);
                 None
             }
             _ => None,
@@ -275,7 +286,7 @@ impl Driver {
     }
 
     async fn close_if_idle(&mut self) {
-        let idle = !self.turn_running && self.turns_owed == 0;
+        let idle = !self.turn_running && self.turns_owed == 0 && self.compactions_owed == 0;
         if idle && self.input_ended {
             self.send(Command::Close).await;
             self.commands = None;
@@ -297,6 +308,9 @@ impl Driver {
             _ => false,
         };
         self.turns_owed += u32::from(begins_turn);
+        if matches!(command, Command::Compact { .. }) {
+            self.compactions_owed = 1;
+        }
         self.send(command).await;
     }
 

@@ -13,7 +13,8 @@ use std::time::Duration;
 use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
 use loon_core::{
-    Dependencies, Given, Limits, SessionChoice, SessionIndex, SessionOptions, Worktrees, sessions,
+    ContextLimits, Dependencies, Given, Limits, SessionChoice, SessionIndex, SessionOptions,
+    Worktrees, sessions,
 };
 use loon_exec::Spawner;
 use loon_kernel::{Budget, Circuits, FileStore, SystemClock};
@@ -258,6 +259,7 @@ impl Setup {
                     explicit: run.session.mode.is_some(),
                 },
                 limits: self.limits(run.max_steps),
+                context: self.context(),
                 budget: self.budget(),
                 tools: settings.session.tools,
                 deadline: Given {
@@ -281,6 +283,11 @@ impl Setup {
             max_steps: max_steps.unwrap_or(session.max_turns),
             tool_timeout: Duration::from_secs(session.tool_timeout_secs),
         }
+    }
+
+    fn context(&self) -> ContextLimits {
+        let context = self.loaded.settings.context;
+        ContextLimits { max_tokens: context.max_tokens, compact_at: context.compact_at }
     }
 
     fn budget(&self) -> Budget {

@@ -41,6 +41,9 @@ pub struct Settings {
     /// Which sessions `loon sessions prune` keeps. Nothing goes by itself.
     #[schemars(title = "Kept sessions")]
     pub sessions: Sessions,
+    /// How much of a model's window a conversation may fill.
+    #[schemars(title = "Context")]
+    pub context: Context,
     /// Limits for a session with everything it starts. Checked before each model request.
     #[schemars(title = "Budget", extend("x-strict" = true))]
     pub budget: Budget,
@@ -69,6 +72,7 @@ impl Default for Settings {
             combos: IndexMap::new(),
             session: Session::default(),
             sessions: Sessions::default(),
+            context: Context::default(),
             budget: Budget::default(),
             permissions: Permissions::default(),
             appearance: Appearance::default(),
@@ -271,6 +275,21 @@ pub struct Sessions {
     /// The newest so many. Absent keeps them however many they are.
     #[schemars(title = "Number", range(min = 1, max = 1_000_000))]
     pub keep_count: Option<u32>,
+}
+
+/// How much of a model's window a conversation may fill. Sizes are estimates, corrected by what the
+/// provider counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Context {
+    /// Most tokens of a request, if the model's window should not be used up. For a model whose window
+    /// is not known, this is the window.
+    #[schemars(title = "Most tokens", range(min = 1000), extend("x-live" = true))]
+    pub max_tokens: Option<u64>,
+    /// From how many tokens on the older part of a conversation gives way to a summary. At most 80 % of
+    /// the window count; absent means that, or less where the longest answer needs more room.
+    #[schemars(title = "Compact at", range(min = 1000), extend("x-live" = true))]
+    pub compact_at: Option<u64>,
 }
 
 /// Limits for a session with everything it starts. Absent means no limit.

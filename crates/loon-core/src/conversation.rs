@@ -14,8 +14,11 @@ use loon_api::{
 };
 
 mod messages;
+mod shorten;
+mod units;
 
-pub(crate) use self::messages::UNKNOWN_OUTCOME;
+pub(crate) use self::messages::{Compacted, Cuts, UNKNOWN_OUTCOME, Window};
+pub(crate) use self::shorten::without_middle;
 
 /// Everything a session knows of its past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +37,9 @@ pub struct Conversation {
     turns: u32,
     user_calls: u32,
     record: Arc<WorkingRecord>,
-    /// The working record as it stood before each message of the user.
+    /// Compactions, oldest first.
+    compactions: Vec<ItemId>,
+    /// The working record as it stood before each message of the user and each compaction.
     records_before: HashMap<ItemId, Arc<WorkingRecord>>,
     past: Past,
     children: Vec<KnownChild>,
@@ -156,7 +161,15 @@ impl Conversation {
             AgentEvent::RecordChanged(changed) => {
                 Arc::make_mut(&mut self.record).apply(&changed.change);
             }
+            AgentEvent::EffectFinished(finished) if finished.key.is_summary() => {
+                self.charge_summary(finished.usage, finished.cost);
+            }
             AgentEvent::EffectFinished(finished) => self.charge(finished.usage, finished.cost),
+            AgentEvent::ContextCompacted(compacted) => {
+                let turn = turn.unwrap_or(self.last_turn);
+                let body = ItemBody::Compaction(compacted.compaction.clone());
+                self.upsert(&Item { id: compacted.item.clone(), turn, body });
+            }
             AgentEvent::SubagentStarted(started) => {
                 let started = started.clone();
                 self.children.push(KnownChild { started, finished: None, told: false });
@@ -183,6 +196,12 @@ impl Conversation {
         if let Some(input) = usage.input_tokens {
             self.request_tokens = Some(input.saturating_add(usage.output_tokens.unwrap_or(0)));
         }
+    }
+
+    /// Counts what a summary used. It says nothing of the size of the conversation.
+    pub(crate) fn charge_summary(&mut self, usage: Usage, cost: Cost) {
+        self.usage += usage;
+        self.cost += cost;
     }
 
     fn take_child(&mut self, finished: &SubagentFinished) {
@@ -217,6 +236,11 @@ impl Conversation {
             if let Some(first) = self.queued.iter().position(|queued| queued.text == *text) {
                 self.queued.remove(first);
             }
+        }
+        if let ItemBody::Compaction(_) = &item.body {
+            self.records_before.insert(item.id.clone(), Arc::clone(&self.record));
+            self.compactions.push(item.id.clone());
+            self.request_tokens = None;
         }
         if let ItemBody::ToolCall(call) = &item.body {
             self.take_call(&item.id, call);
@@ -254,6 +278,7 @@ impl Conversation {
         let Some(keep) = self.keep.filter(|keep| self.items.len() > keep * 2) else { return };
         for item in self.items.drain(..self.items.len() - keep) {
             self.records_before.remove(&item.id);
+            self.compactions.retain(|id| *id != item.id);
         }
         self.cut = true;
         let ids = self.items.iter().enumerate();
@@ -271,6 +296,7 @@ impl Conversation {
             self.place.remove(&item.id);
             self.records_before.remove(&item.id);
         }
+        self.compactions.retain(|id| self.place.contains_key(id));
         self.request_tokens = None;
         if self.items.is_empty() {
             self.title = None;
@@ -325,6 +351,11 @@ impl Conversation {
     /// are as they are.
     pub fn past(&self) -> &Past {
         &self.past
+    }
+
+    /// Number of compactions that no rewind took back.
+    pub(crate) fn compactions(&self) -> u32 {
+        self.compactions.len() as u32
     }
 
     /// Number of calls the user asked for.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::conversation::Past;
 use crate::index::SessionIndex;
-use crate::limits::Limits;
+use crate::limits::{ContextLimits, Limits};
 use crate::subagent::Worktrees;
 
 /// The models that settings name.
@@ -97,6 +97,8 @@ pub struct Update {
     pub mode: Mode,
     /// Limits of a turn.
     pub limits: Limits,
+    /// The user's own limits of the context window.
+    pub context: ContextLimits,
     /// Budget of the execution.
     pub budget: Budget,
     /// Which tools a model is told of.
@@ -119,6 +121,7 @@ impl Dependencies {
             options.mode.value = update.mode;
         }
         options.limits = update.limits;
+        options.context = update.context;
         options.budget = update.budget;
         options.tools = update.tools;
         options.remarks.clone_from(&update.remarks);
@@ -173,6 +176,8 @@ pub struct SessionOptions {
     pub definitions: Vec<PathBuf>,
     /// Limits of a turn.
     pub limits: Limits,
+    /// The user's own limits of the context window.
+    pub context: ContextLimits,
     /// Budget of the execution.
     pub budget: Budget,
     /// Time at work the execution may take. From the settings, it holds for new sessions only.

@@ -5,61 +5,37 @@
 //! for three bytes. The estimate leans to the high side: a window that is thought fuller than it is
 //! costs less than one that overflows.
 
-use loon_api::{AssistantPart, Message, ModelRequest, UserPart};
+use loon_api::ToolSpec;
 use serde_json::Value;
 
 /// What a message costs beyond its text.
-const PER_MESSAGE: u64 = 4;
+pub(crate) const PER_MESSAGE: u64 = 4;
 /// What a call and its result cost beyond their texts.
-const PER_CALL: u64 = 12;
+pub(crate) const PER_CALL: u64 = 12;
 /// What a tool costs beyond its texts.
 const PER_TOOL: u64 = 12;
 /// What a picture costs, about, whatever its size.
-const PER_IMAGE: u64 = 1600;
+pub(crate) const PER_IMAGE: u64 = 1600;
+/// So many bytes are at most a token, whatever they say.
+pub(crate) const SAFE_BYTES: u64 = 3;
 
-/// Estimates a request: system text, tools and conversation.
-pub(crate) fn request(request: &ModelRequest) -> u64 {
-    let tools: u64 = request
-        .tools
-        .iter()
-        .map(|tool| PER_TOOL + text(&tool.name) + text(&tool.description) + json(&tool.parameters))
-        .sum();
-    let messages: u64 = request.messages.iter().map(message).sum();
-    text(&request.system) + tools + messages
-}
-
-/// Estimates a message, the results of its calls included.
-fn message(message: &Message) -> u64 {
-    let parts: u64 = match message {
-        Message::User(parts) => parts
-            .iter()
-            .map(|part| match part {
-                UserPart::Text(words) => text(words),
-                UserPart::Image { .. } => PER_IMAGE,
-            })
-            .sum(),
-        Message::Assistant(answer) => answer
-            .parts
-            .iter()
-            .map(|part| match part {
-                AssistantPart::Text(words) => text(words),
-                AssistantPart::Thinking(thinking) => text(&thinking.text),
-                AssistantPart::Call(call) => {
-                    PER_CALL + text(&call.name) + json(&call.arguments) + text(&call.result.text)
-                }
-            })
-            .sum(),
+/// Estimates the descriptions of tools.
+pub(crate) fn tools(tools: &[ToolSpec]) -> u64 {
+    let size = |tool: &ToolSpec| {
+        PER_TOOL + text(&tool.name) + text(&tool.description) + json(&tool.parameters)
     };
-    PER_MESSAGE + parts
+    tools.iter().map(size).sum()
 }
 
-fn text(text: &str) -> u64 {
+/// Estimates a text.
+pub(crate) fn text(text: &str) -> u64 {
     let mut size = TextSize::default();
     size.add(text);
     size.tokens()
 }
 
-fn json(value: &Value) -> u64 {
+/// Estimates a JSON value as it is sent.
+pub(crate) fn json(value: &Value) -> u64 {
     text(&value.to_string())
 }
 
@@ -86,35 +62,28 @@ impl TextSize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use loon_api::{ToolClass, ToolSpec};
+    use loon_api::ToolClass;
+    use proptest::prelude::*;
 
     use super::*;
 
     #[test]
-    fn each_part_counts_for_itself() {
-        let mut asked = ModelRequest {
-            system: "a".repeat(35),
-            messages: Vec::new(),
-            tools: Arc::new([]),
-            max_output_tokens: None,
-            effort: None,
-            output_schema: None,
-            cache_key: String::new(),
-        };
-        assert_eq!(request(&asked), 10);
-        asked.tools = Arc::new([ToolSpec {
+    fn a_tool_counts_with_all_its_texts() {
+        let read = ToolSpec {
             name: "read".into(),
             description: "c".repeat(7),
             parameters: serde_json::json!({}),
             class: ToolClass::Reads,
-        }]);
-        assert_eq!(request(&asked), 10 + 12 + 2 + 2 + 1);
-        let image = UserPart::Image { media_type: "image/png".into(), data: "x".repeat(100_000) };
-        asked.messages =
-            vec![Message::User(vec![UserPart::Text("b".repeat(70))]), Message::User(vec![image])];
-        assert_eq!(request(&asked), 27 + 24 + 1604);
+        };
+        assert_eq!(tools(std::slice::from_ref(&read)), 12 + 2 + 2 + 1);
+        assert_eq!(tools(&[read.clone(), read]), 34);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_has_more_tokens_than_its_bytes_allow(words in "\\PC{0,300}") {
+            prop_assert!(text(&words) <= (words.len() as u64).div_ceil(SAFE_BYTES) + 1);
+        }
     }
 
     #[test]

@@ -73,11 +73,12 @@ impl Session {
     }
 
     async fn busy(&self, what: &str) -> bool {
-        if self.turn.is_some() {
-            let message = format!("A turn is running; interrupt it before you {what}.");
+        if self.is_busy() {
+            let what_runs = if self.turn.is_some() { "A turn" } else { "A compaction" };
+            let message = format!("{what_runs} is running; interrupt it before you {what}.");
             self.warn(ErrorInfo::new(ErrorCode::Conflict, message)).await;
         }
-        self.turn.is_some()
+        self.is_busy()
     }
 
     async fn user_message(&self, id: &ItemId) -> Option<String> {

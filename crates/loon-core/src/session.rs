@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, watch};
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::budget::{SessionBudget, SharedBudget};
+use crate::compaction::ContextKeeper;
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
 use crate::exposure::Exposure;
@@ -77,6 +78,7 @@ pub(crate) struct Session {
     pub(crate) tools: Arc<[Arc<dyn Tool>]>,
     pub(crate) exposure: Exposure,
     pub(crate) conversation: Conversation,
+    pub(crate) context: ContextKeeper,
     pub(crate) skills: SessionSkills,
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
@@ -176,6 +178,7 @@ impl Session {
             tools,
             exposure,
             conversation,
+            context: ContextKeeper::default(),
             skills: SessionSkills::new(shelf),
             schema,
             turn: None,
@@ -227,6 +230,10 @@ impl Session {
             }
             if self.execution.stop_if_asked().await? {
                 self.leave = Some(Leave::Terminate);
+                continue;
+            }
+            if let Some(asked) = self.context.asked.take() {
+                self.compact_for_user(asked.focus).await?;
                 continue;
             }
             if let Some(prompt) = self.next_prompt() {

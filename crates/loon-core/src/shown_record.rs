@@ -9,6 +9,9 @@ use loon_api::{WorkStatus, WorkingRecord};
 const LINE: usize = 400;
 /// Most steps shown, and most tasks.
 const LINES: usize = 60;
+/// Most notes told whole, and most bytes of one.
+const NOTES: usize = 40;
+const NOTE: usize = 1000;
 
 /// What a conversation has shown of the working record so far.
 #[derive(Default)]
@@ -18,6 +21,11 @@ pub(crate) struct ShownRecord {
 }
 
 impl ShownRecord {
+    /// This record was shown last.
+    pub(crate) fn showing(record: &Arc<WorkingRecord>) -> Self {
+        Self { record: Arc::clone(record), text: text_of(record) }
+    }
+
     /// What to show now, if it differs from what was shown last.
     pub(crate) fn news(&mut self, record: &Arc<WorkingRecord>) -> Option<String> {
         if Arc::ptr_eq(&self.record, record) {
@@ -31,6 +39,21 @@ impl ShownRecord {
         self.text.clone_from(&text);
         Some(text.unwrap_or_else(|| "Working record: nothing is written down any more.".to_owned()))
     }
+}
+
+/// The same with the notes themselves, for a conversation in which nothing else tells them any more.
+pub(crate) fn whole_text(record: &WorkingRecord) -> Option<String> {
+    let mut text = text_of(record)?;
+    let older = record.notes.len().saturating_sub(NOTES);
+    if older > 0 {
+        let _ = write!(text, "\n[{older} older notes; todo_read gives all]");
+    }
+    for note in &record.notes[older..] {
+        let end = note.floor_char_boundary(NOTE);
+        let cut = if end < note.len() { "… [todo_read gives the rest]" } else { "" };
+        let _ = write!(text, "\n- {}{cut}", &note[..end]);
+    }
+    Some(text)
 }
 
 /// Goal, checklist, tasks and the number of notes; absent if there is nothing of these.

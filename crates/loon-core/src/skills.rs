@@ -243,6 +243,20 @@ impl SessionSkills {
         &self.catalog
     }
 
+    /// The texts of these skills as they are now, by name. One that is gone has none.
+    pub(crate) async fn told(&self, names: Vec<String>) -> Vec<(String, String)> {
+        let shelf = self.shelf.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let skills = shelf.read();
+            let told = |name: String| {
+                let text = skills.find(&name)?.told();
+                Some((name, text))
+            };
+            names.into_iter().filter_map(told).collect()
+        });
+        reading.await.unwrap_or_default()
+    }
+
     /// Reads the skills for the next turn. What cannot be used and was not told yet is given back.
     pub(crate) async fn refresh(&mut self) -> Option<ErrorInfo> {
         let shelf = self.shelf.clone();

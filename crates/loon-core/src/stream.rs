@@ -162,6 +162,14 @@ impl AnswerStream {
 }
 
 impl Follow for AnswerStream {
+    /// The meter begins anew with each attempt. There is nothing else to take back: only a request of
+    /// which nothing was told is repeated.
+    fn begin(&mut self, at: At) {
+        self.sent = at;
+        self.metered = at;
+        self.size = TextSize::default();
+    }
+
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
         Box::pin(self.tell(progress))
     }

@@ -7,17 +7,16 @@ mod failover;
 
 use std::sync::Arc;
 
-use loon_api::event::{
-    ContextEstimated, EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted,
-};
+use loon_api::event::{EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted};
 use loon_api::{
-    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest, ToolSpec,
-    TurnNumber, TurnStatus, Usage, UserPart,
+    Answer, ContextParts, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message,
+    ModelRequest, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
 };
 use loon_kernel::{EffectFailure, ModelEffect, ModelOutcome, Route};
 use tokio_util::sync::CancellationToken;
 
 use self::failover::Failover;
+use crate::conversation::Window;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
 use crate::load_skill::LoadSkill;
@@ -167,13 +166,28 @@ impl Session {
 
     async fn step(&mut self, model: &Arc<Route>) -> Result<StepResult, RuntimeError> {
         let model = &self.running()?.failover.next_route(model);
-        let request = self.request();
-        self.tell_context(&request, model).await?;
+        let request = match self.fitting_request(model).await? {
+            Ok(request) => request,
+            Err(error) => return Ok(StepResult::End(TurnEnd::of_context(error))),
+        };
         match self.ask(model, request).await? {
-            Ok(outcome) => self.act_on(&outcome).await,
+            Ok(outcome) => {
+                self.context.note_answer();
+                self.act_on(&outcome).await
+            }
             Err(_) if self.running()?.asks_anew => {
                 self.pause().await?;
                 Ok(StepResult::Continue)
+            }
+            Err(failure) if failure.error.code == ErrorCode::ContextOverflow => {
+                let number = self.running()?.number;
+                if !self.context.note_overflow(number) {
+                    return Ok(StepResult::End(end_of_failure(&failure)));
+                }
+                Ok(match self.compact_after_overflow(model, &failure.error).await? {
+                    Ok(()) => StepResult::Continue,
+                    Err(error) => StepResult::End(TurnEnd::of_context(error)),
+                })
             }
             Err(failure) => Ok(StepResult::End(end_of_failure(&failure))),
         }
@@ -211,14 +225,20 @@ impl Session {
                 follow: &mut stream,
                 cancel,
             };
-            let performed =
-                gate.model(effect, |answer| items_of(answer, number, step, &title)).await;
-            (performed, stream, clock.now())
+            // What the answer itself used, without failed attempts before it.
+            let mut used = Usage::default();
+            let items = |answer: &Answer| {
+                used = answer.usage;
+                items_of(answer, number, step, &title)
+            };
+            let performed = gate.model(effect, items).await;
+            (performed, stream, used, clock.now())
         };
-        let (performed, stream, now) = self.attend(effect).await?;
+        let (performed, stream, used, now) = self.attend(effect).await?;
         match performed {
             Ok(outcome) => {
-                stream.finish_meter(outcome.usage.output_tokens, now).await;
+                self.context.note_usage(used);
+                stream.finish_meter(used.output_tokens, now).await;
                 stream.drop_missing(&outcome.items).await;
                 self.charge(outcome.usage, outcome.cost);
                 self.running()?.failover.note_answer(&outcome.model);
@@ -238,19 +258,21 @@ impl Session {
         }
     }
 
-    /// Builds the next request from the fold.
-    fn request(&self) -> ModelRequest {
+    /// Builds the next request from the fold, and says what it is made of.
+    pub(crate) fn request(&self) -> (ModelRequest, ContextParts) {
         let options = &self.deps.options;
         let plan_mode = self.authority.mode() == loon_api::Mode::Plan;
         let branch = self.branch.as_deref();
         let tools = self.offered_tools();
         let with_skills = tools.iter().any(|tool| tool.name == LoadSkill::NAME);
+        let skills = if with_skills { self.skills.catalog() } else { "" };
+        let guidance = read_root_guidance(&options.cwd);
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,
             date: &self.deps.clock.now().to_string()[..10],
-            skills: if with_skills { self.skills.catalog() } else { "" },
-            guidance: &read_root_guidance(&options.cwd),
+            skills,
+            guidance: &guidance,
             keeps_record: RECORD_TOOLS
                 .iter()
                 .all(|name| tools.iter().any(|tool| tool.name == *name)),
@@ -258,7 +280,13 @@ impl Session {
             agents: &self.agents(),
             plan_mode,
         });
-        let mut messages = self.conversation.messages();
+        let Window { mut messages, mut parts } = self.conversation.window();
+        let told: u64 = guidance.iter().map(|(_, text)| estimate::text(text)).sum();
+        let catalog = estimate::text(skills);
+        parts.system = estimate::text(&system).saturating_sub(told + catalog);
+        parts.guidance = told;
+        parts.skills += catalog;
+        parts.tools = estimate::tools(&tools);
         if !matches!(messages.last(), Some(Message::User(_)))
             && !matches!(messages.last(), Some(Message::Assistant(answer))
                 if answer.parts.iter().any(|part| matches!(part, loon_api::AssistantPart::Call(_))))
@@ -266,7 +294,7 @@ impl Session {
             let go_on = UserPart::Text("Go on.".to_owned());
             messages.push(Message::User(vec![go_on]));
         }
-        ModelRequest {
+        let request = ModelRequest {
             system,
             messages,
             tools,
@@ -274,7 +302,8 @@ impl Session {
             effort: self.lineage.effort(),
             output_schema: self.schema.as_ref().map(|schema| schema.schema().clone()),
             cache_key: self.recorder.exec().to_string(),
-        }
+        };
+        (request, parts)
     }
 
     fn offered_tools(&self) -> Arc<[ToolSpec]> {
@@ -284,19 +313,6 @@ impl Session {
             .filter(|spec| self.exposure.is_offered(spec))
             .cloned()
             .collect()
-    }
-
-    async fn tell_context(
-        &mut self,
-        request: &ModelRequest,
-        model: &Arc<Route>,
-    ) -> Result<(), RuntimeError> {
-        let number = self.running()?.number;
-        let tokens =
-            estimate::request(request).max(self.conversation.request_tokens().unwrap_or(0));
-        let estimated = ContextEstimated { tokens, capacity: model.info().context_tokens };
-        self.recorder.pass(Some(number), estimated).await;
-        Ok(())
     }
 
     /// Puts words of the user into the transcript.
@@ -327,6 +343,21 @@ impl Session {
         self.record(Some(number), ItemCompleted { item }).await
     }
 
+    /// Counts what a summary used, in a turn or outside of one.
+    pub(crate) fn charge_summary(&mut self, usage: Usage, cost: Cost) {
+        match &mut self.turn {
+            Some(turn) => {
+                turn.usage += usage;
+                turn.cost += cost;
+            }
+            None => {
+                self.summary.usage += usage;
+                self.summary.cost += cost;
+            }
+        }
+        self.conversation.charge_summary(usage, cost);
+    }
+
     fn charge(&mut self, usage: Usage, cost: Cost) {
         if let Some(turn) = &mut self.turn {
             turn.usage += usage;
@@ -343,6 +374,16 @@ impl Session {
 
     fn running(&mut self) -> Result<&mut RunningTurn, RuntimeError> {
         self.turn.as_mut().ok_or(RuntimeError::NoTurn)
+    }
+}
+
+impl TurnEnd {
+    /// The next request does not fit, or the compaction for it was stopped.
+    fn of_context(error: ErrorInfo) -> Self {
+        if error.code == ErrorCode::Cancelled {
+            return Self::interrupted();
+        }
+        Self { status: TurnStatus::Failed, error: Some(error) }
     }
 }
 

@@ -206,6 +206,9 @@ impl ExecutionState {
             | AgentEvent::ResourcesUpdated(_)
             | AgentEvent::ContextEstimated(_)
             | AgentEvent::CircuitChanged(_)
+            | AgentEvent::ContextCompacted(_)
+            | AgentEvent::CompactionProgress(_)
+            | AgentEvent::CompactionFailed(_)
             | AgentEvent::Notice(_)
             | AgentEvent::StreamFinished(_)
             | AgentEvent::Unknown { .. } => {}

@@ -157,6 +157,8 @@ pub struct ModelEffect<'a> {
 pub struct ModelOutcome {
     /// The items that were recorded.
     pub items: Vec<Item>,
+    /// The answer's text, where the request was for words alone.
+    pub words: Option<String>,
     /// Why the answer ended.
     pub stop: StopReason,
     /// What it used, failed attempts included.

@@ -39,6 +39,11 @@ pub trait NativeTool: Send + Sync + 'static {
         None
     }
 
+    /// What it keeps running between calls, one line each.
+    fn running(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Makes the call.
     fn run(&self, args: Self::Args, cx: &EffectContext) -> impl Future<Output = ToolOutput> + Send;
 }
@@ -122,6 +127,10 @@ impl<T: NativeTool> Tool for Native<T> {
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
         self.tool.timeout(&parse::<T>(arguments).ok()?)
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.tool.running()
     }
 
     fn run<'a>(

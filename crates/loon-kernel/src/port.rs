@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::{
-    Answer, BoxFuture, EffectKey, FileChange, FileRead, ModelError, ModelInfo, ModelRequest,
+    Answer, At, BoxFuture, EffectKey, FileChange, FileRead, ModelError, ModelInfo, ModelRequest,
     RecordChange, Subject, ToolResult, ToolSpec,
 };
 use serde_json::Value;
@@ -75,6 +75,9 @@ pub enum Progress {
 /// Follows the progress of one effect. The gate records the effect's end only after everything told
 /// before it was taken, so that no piece of progress comes after the end.
 pub trait Follow: Send + Sync {
+    /// An attempt begins. What was told of a former one is void.
+    fn begin(&mut self, _at: At) {}
+
     /// Takes one piece.
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()>;
 
@@ -117,6 +120,11 @@ pub trait Tool: Send + Sync {
     /// How long the call may take. The gate enforces it; absent means the session's default.
     fn timeout(&self, _arguments: &Value) -> Option<Duration> {
         None
+    }
+
+    /// What it keeps running between calls, one line each.
+    fn running(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Makes the call. A failure of the tool itself is an output with `is_error`.

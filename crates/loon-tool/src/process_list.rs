@@ -40,6 +40,11 @@ impl NativeTool for ProcessList {
         Ok(Vec::new())
     }
 
+    fn running(&self) -> Vec<String> {
+        let entries = self.processes.all();
+        entries.iter().filter(|entry| entry.exit().is_none()).map(|entry| entry.line()).collect()
+    }
+
     async fn run(&self, _: Args, _: &EffectContext) -> ToolOutput {
         let entries = self.processes.all();
         let lines: Vec<String> = entries.iter().map(|entry| entry.line()).collect();

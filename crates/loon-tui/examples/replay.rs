@@ -440,7 +440,14 @@ impl Script {
             tokens += 5;
             self.send(MeterUpdated { tokens, ms: tokens * pause_ms / 5 + 1, estimated: true })
                 .await;
-            self.send(ContextEstimated { tokens: 12_000 + tokens, capacity: Some(32_768) }).await;
+            self.send(ContextEstimated {
+                tokens: 12_000 + tokens,
+                capacity: Some(32_768),
+                limit: None,
+                threshold: None,
+                parts: None,
+            })
+            .await;
             let pause = tokio::time::sleep(Duration::from_millis(pause_ms));
             tokio::select! {
                 () = pause => {}

@@ -1,6 +1,6 @@
 //! The signs of the screen, in two sets: line-drawing and plain ASCII.
 
-/// One set of signs. All but `ellipsis` and the names of keys are one column wide.
+/// One set of signs. All but `ellipsis`, `arrow` and the names of keys are one column wide.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Glyphs {
     /// Beside the user's words and the selected row.
@@ -41,6 +41,10 @@ pub(crate) struct Glyphs {
     pub(crate) ctrl: &'static str,
     /// Text was rewritten from here on.
     pub(crate) down: &'static str,
+    /// Piece of a bar.
+    pub(crate) block: &'static str,
+    /// From one value to another.
+    pub(crate) arrow: &'static str,
 }
 
 /// The usual set.
@@ -64,6 +68,8 @@ pub(crate) static UNICODE: Glyphs = Glyphs {
     tab: "⇥",
     ctrl: "⌃",
     down: "↓",
+    block: "█",
+    arrow: "→",
 };
 
 /// The set for terminals that have nothing else.
@@ -87,4 +93,6 @@ pub(crate) static ASCII: Glyphs = Glyphs {
     tab: "Tab",
     ctrl: "Ctrl+",
     down: "v",
+    block: "#",
+    arrow: "->",
 };

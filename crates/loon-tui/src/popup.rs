@@ -1,5 +1,6 @@
 //! Lists to choose from: one row per item, a filter line, a description, paging.
 
+pub(crate) mod context;
 pub(crate) mod fork;
 pub(crate) mod held;
 pub(crate) mod help;
@@ -77,6 +78,8 @@ pub(crate) enum Kind {
     Help,
     /// Goal, plan, tasks and notes.
     Record,
+    /// What fills the context window.
+    Context,
 }
 
 /// A list on top of the screen.
@@ -160,7 +163,7 @@ impl Popup {
 
     /// Its rows only tell something.
     pub(crate) fn only_tells(&self) -> bool {
-        matches!(self.kind, Kind::Help | Kind::Record)
+        matches!(self.kind, Kind::Help | Kind::Record | Kind::Context)
     }
 
     /// Selects the row with this value.

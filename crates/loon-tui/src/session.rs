@@ -1,9 +1,9 @@
 //! What the screen knows of the session besides its transcript: a fold of events.
 
-use loon_api::event::{EffectKind, SessionState};
+use loon_api::event::{ContextEstimated, EffectKind, SessionState};
 use loon_api::{
-    AgentEvent, Bounds, Cost, ItemBody, Mode, RecordChange, SessionHolder, Task, Usage, WorkStatus,
-    WorkingRecord,
+    AgentEvent, At, Bounds, Cost, Item, ItemBody, Mode, RecordChange, SessionHolder, Task, Usage,
+    WorkStatus, WorkingRecord,
 };
 
 /// A prompt that waits.
@@ -35,6 +35,17 @@ pub(crate) struct Turn {
     pub(crate) stopping: bool,
 }
 
+/// A compaction under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compacting {
+    /// The request it waits for, from 1.
+    pub(crate) request: u32,
+    /// How many it needs.
+    pub(crate) of: u32,
+    /// The user asked to stop it.
+    pub(crate) stopping: bool,
+}
+
 /// A request that will be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Retry {
@@ -57,8 +68,14 @@ pub(crate) struct Session {
     pub(crate) mode: Mode,
     /// Money so far.
     pub(crate) cost: Cost,
-    /// Tokens of the next request and the window.
-    pub(crate) context: Option<(u64, Option<u64>)>,
+    /// How full the window is.
+    pub(crate) context: Option<ContextEstimated>,
+    /// When the newest event was made.
+    pub(crate) at: Option<At>,
+    /// A compaction under way.
+    pub(crate) compacting: Option<Compacting>,
+    /// When the context was compacted last, and from how many tokens to how many.
+    pub(crate) compacted: Option<(At, u64, u64)>,
     /// Speed.
     pub(crate) meter: Option<Meter>,
     /// The running turn.
@@ -100,6 +117,7 @@ impl Session {
             record: state.record.clone(),
             usage: state.usage,
             watched: state.watched.clone(),
+            compacted: state.items.iter().rev().find_map(compaction_of),
             revision: former.revision + 1,
             ..Self::default()
         }
@@ -128,6 +146,7 @@ impl Session {
             }
             AgentEvent::TurnFinished(_) => {
                 self.turn = None;
+                self.compacting = None;
                 self.retry = None;
             }
             AgentEvent::EffectStarted(effect) if effect.kind == EffectKind::Model => {
@@ -164,10 +183,34 @@ impl Session {
                     Some(Meter { tokens: meter.tokens, ms: meter.ms, estimated: meter.estimated });
             }
             AgentEvent::ContextEstimated(context) => {
-                self.context = Some((context.tokens, context.capacity));
+                self.context = Some(context.clone());
+                self.revision += 1;
+            }
+            AgentEvent::CompactionProgress(progress) => {
+                let stopping = self.compacting.is_some_and(|compacting| compacting.stopping);
+                let (request, of) = (progress.request, progress.of);
+                self.compacting = Some(Compacting { request, of, stopping });
+            }
+            AgentEvent::CompactionFailed(_) => self.compacting = None,
+            AgentEvent::ContextCompacted(compacted) => {
+                let left = &compacted.compaction;
+                self.compacting = None;
+                self.compacted = Some((left.at, left.tokens_before, left.tokens_after));
+                self.revision += 1;
             }
             _ => {}
         }
+    }
+
+    /// Notes that what runs is to stop. False if nothing runs.
+    pub(crate) fn stop(&mut self) -> bool {
+        if let Some(turn) = &mut self.turn {
+            turn.stopping = true;
+        }
+        if let Some(compacting) = &mut self.compacting {
+            compacting.stopping = true;
+        }
+        self.turn.is_some() || self.compacting.is_some()
     }
 
     fn change(&mut self, changes: &[RecordChange]) {
@@ -247,6 +290,14 @@ impl Session {
         if let Some(at) = self.queued.iter().position(|queued| queued.text == text) {
             self.queued.remove(at);
         }
+    }
+}
+
+/// When a compaction was made, and from how many tokens to how many.
+fn compaction_of(item: &Item) -> Option<(At, u64, u64)> {
+    match &item.body {
+        ItemBody::Compaction(left) => Some((left.at, left.tokens_before, left.tokens_after)),
+        _ => None,
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) enum Name {
     Budget,
     /// List plan, tasks and notes.
     Todo,
+    /// Replace the older conversation by a summary.
+    Compact,
+    /// Show what fills the context window.
+    Context,
     /// Show or hide the side panel.
     Panel,
     /// Choose a theme.
@@ -167,6 +171,20 @@ pub(crate) const ALL: &[Entry] = &[
         word: "todo",
         argument: "",
         about: "List plan, tasks, notes and what was spent.",
+        key: "",
+    },
+    Entry {
+        name: Name::Compact,
+        word: "compact",
+        argument: "[what matters]",
+        about: "Replace the older conversation by a summary now. The transcript stays; Esc stops it.",
+        key: "",
+    },
+    Entry {
+        name: Name::Context,
+        word: "context",
+        argument: "",
+        about: "Show what fills the context window, and when it is compacted.",
         key: "",
     },
     Entry {

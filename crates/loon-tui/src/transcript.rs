@@ -2,6 +2,7 @@
 //! that is in view.
 
 mod cell;
+mod compaction;
 mod entry;
 mod record;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod viewport;
 use std::collections::VecDeque;
 
 use loon_api::event::{DeltaKind, NoticeLevel};
-use loon_api::{ErrorInfo, Item, ItemId, ToolCallItem, ToolCallStatus, TurnStatus};
+use loon_api::{Compaction, ErrorInfo, Item, ItemId, ToolCallItem, ToolCallStatus, TurnStatus};
 
 pub(crate) use self::cell::{Laid, Mark, elapsed};
 use crate::glyphs::Glyphs;
@@ -91,6 +92,11 @@ pub(crate) enum Body {
     Notice {
         /// The words.
         text: String,
+    },
+    /// What a compaction left of everything above it.
+    Compaction {
+        /// It.
+        left: Box<Compaction>,
     },
     /// Something a person should know.
     Message {
@@ -392,7 +398,7 @@ impl Transcript {
     fn can_open(&self, at: usize) -> bool {
         matches!(
             self.entries.get(at).map(|entry| &entry.body),
-            Some(Body::Tool { .. } | Body::Thinking { .. })
+            Some(Body::Tool { .. } | Body::Thinking { .. } | Body::Compaction { .. })
         )
     }
 

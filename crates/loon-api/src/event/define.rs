@@ -1,6 +1,7 @@
 //! The macro that makes the event types of one list, with the enum over them.
 
 use crate::budget::{Bounds, ReachedBound};
+use crate::context::Compaction;
 use crate::error::ErrorInfo;
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
@@ -93,7 +94,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState, Compaction,
 }
 
 impl Field for Bounds {

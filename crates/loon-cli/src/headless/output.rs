@@ -166,6 +166,22 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
                 say(&format!("· {words}"));
             }
         }
+        AgentEvent::CompactionProgress(progress) => {
+            say(&format!(
+                "· compacting the context, request {} of {}",
+                progress.request, progress.of
+            ));
+        }
+        AgentEvent::ContextCompacted(compacted) => {
+            let left = &compacted.compaction;
+            say(&format!(
+                "· compacted the context: about {} to {} tokens",
+                left.tokens_before, left.tokens_after
+            ));
+        }
+        AgentEvent::CompactionFailed(failed) => {
+            say(&format!("· not compacted. {}", failed.error.message));
+        }
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
         AgentEvent::BudgetReached(event) => say(&format!("· {}; it waits", event.reached)),
         AgentEvent::BudgetChanged(_) => say("· the bounds of the budget changed"),

@@ -179,6 +179,7 @@ impl Current {
             model: settings.session.model.clone(),
             mode: settings.session.mode,
             limits: self.setup.limits(self.max_steps),
+            context: self.setup.context(),
             budget: self.setup.budget(),
             tools: settings.session.tools,
             remarks,

@@ -296,7 +296,8 @@ fn searched(item: &Item) -> Option<(&'static str, String)> {
         ItemBody::AssistantMessage { text, .. } => Some(("assistant", bounded(text))),
         ItemBody::Notice { text, .. } => Some(("notice", bounded(text))),
         ItemBody::ToolCall(call) if call.status.is_final() => Some(("tool", words_of(call))),
-        ItemBody::ToolCall(_) | ItemBody::Thinking(_) => None,
+        // A handoff only says again what stands above it.
+        ItemBody::ToolCall(_) | ItemBody::Thinking(_) | ItemBody::Compaction(_) => None,
     }
 }
 

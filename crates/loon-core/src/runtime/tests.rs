@@ -1,6 +1,7 @@
 //! Tests of whole sessions: a fake model and fake tools behind the real gate and journal.
 
 mod combos;
+mod compaction;
 mod record;
 mod tools;
 
@@ -43,6 +44,8 @@ enum Step {
 struct FakeModel {
     info: ModelInfo,
     steps: Mutex<VecDeque<Step>>,
+    /// Answers to requests for summaries.
+    summaries: Mutex<VecDeque<Step>>,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
@@ -58,7 +61,9 @@ impl Model for FakeModel {
         cx: &'a EffectContext,
     ) -> BoxFuture<'a, Result<Answer, ModelError>> {
         self.requests.lock().unwrap().push(request.clone());
-        let step = self.steps.lock().unwrap().pop_front();
+        let is_summary = request.system.starts_with("You write the handoff");
+        let script = if is_summary { &self.summaries } else { &self.steps };
+        let step = script.lock().unwrap().pop_front();
         Box::pin(async move {
             match step.unwrap_or_else(|| say("(script ended)")) {
                 Step::Answer(answer) => {
@@ -165,6 +170,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
     let model = Arc::new(FakeModel {
         info,
         steps: Mutex::new(steps.into_iter().collect()),
+        summaries: Mutex::default(),
         requests: Mutex::default(),
     });
     let runs = Arc::new(Mutex::new(Vec::new()));
@@ -193,6 +199,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             mode: Given { value: Mode::Bypass, explicit: true },
             definitions: Vec::new(),
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
+            context: crate::ContextLimits::default(),
             budget: Budget::default(),
             tools: ToolSet::Full,
             deadline: Given { value: None, explicit: false },

@@ -214,6 +214,8 @@ impl Server {
             | Command::PreviewRewind { .. }
             | Command::Undo { .. }
             | Command::RaiseBudget(_)
+            | Command::Compact { .. }
+            | Command::MeasureContext
             | Command::RefuseBudget
             | Command::SetGoal { .. } => self.refuse(watched).await,
         }

@@ -7,6 +7,7 @@ use loon_api::event::{
 use loon_api::{Command, Mode, RecordChange};
 
 use super::{Leave, Session};
+use crate::compaction::Asked;
 use crate::runtime::RuntimeError;
 
 /// Most items in one page of history.
@@ -44,6 +45,11 @@ impl Session {
             Command::Rewind { to, files } => self.rewind(to, files).await?,
             Command::PreviewRewind { to } => self.preview_rewind(to).await?,
             Command::Undo { redo } => self.undo(redo).await?,
+            Command::Compact { focus } => {
+                let focus = focus.filter(|focus| !focus.trim().is_empty());
+                self.context.asked = Some(Asked { focus });
+            }
+            Command::MeasureContext => self.measure_context().await?,
             Command::History { before, limit } => {
                 self.read_all().await?;
                 let limit = (limit as usize).min(MAX_PAGE);
@@ -76,13 +82,14 @@ impl Session {
         if let Some(turn) = &self.turn {
             turn.cancel.cancel();
         }
+        self.context.stop();
     }
 
     async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        if self.turn.is_some() {
+        if self.is_busy() {
             let queued = PromptQueued { text: text.clone(), steer };
             self.record(self.turn_number(), queued).await?;
         }
@@ -124,6 +131,7 @@ impl Session {
         match self.deps.models.open(&model) {
             Ok(_) => {
                 self.model = Some(model.clone());
+                self.context.forget_model();
                 self.record(self.turn_number(), ModelChanged { model }).await?;
             }
             Err(error) => self.warn(error).await,

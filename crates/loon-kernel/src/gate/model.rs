@@ -29,6 +29,9 @@ pub(super) struct ModelNote {
     /// The model that answered.
     #[serde(default)]
     pub(super) model: String,
+    /// The answer's text, where it is no item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) words: Option<String>,
 }
 
 /// What is noted with a failed end.
@@ -76,8 +79,26 @@ impl Gate {
     /// its answer had arrived.
     pub async fn model(
         &self,
-        mut effect: ModelEffect<'_>,
+        effect: ModelEffect<'_>,
         items: impl FnOnce(&Answer) -> Vec<Item>,
+    ) -> Result<ModelOutcome, EffectFailure> {
+        self.answered(effect, |answer| (items(answer), None)).await
+    }
+
+    /// Performs a model request for words that are no part of the transcript. They are recorded with
+    /// its end. `words` takes them from the answer.
+    pub async fn words(
+        &self,
+        effect: ModelEffect<'_>,
+        words: impl FnOnce(&Answer) -> String,
+    ) -> Result<ModelOutcome, EffectFailure> {
+        self.answered(effect, |answer| (Vec::new(), Some(words(answer)))).await
+    }
+
+    async fn answered(
+        &self,
+        mut effect: ModelEffect<'_>,
+        take: impl FnOnce(&Answer) -> (Vec<Item>, Option<String>),
     ) -> Result<ModelOutcome, EffectFailure> {
         let recorder = self.execution.recorder();
         let known = recorder.with_state(|state| state.effects.get(&effect.key).cloned());
@@ -100,9 +121,13 @@ impl Gate {
             }
             Err(Broken::Journal(error)) => return Err(unrecorded(&error)),
         };
-        let items = items(&answer);
-        let count = items.len() as u64;
-        let note = ModelNote { stop: answer.stop, items: count, model: model.clone() };
+        let (items, words) = take(&answer);
+        let note = ModelNote {
+            stop: answer.stop,
+            items: items.len() as u64,
+            model: model.clone(),
+            words: words.clone(),
+        };
         let mut records: Vec<AgentEvent> =
             items.iter().map(|item| ItemCompleted { item: item.clone() }.into()).collect();
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
@@ -115,7 +140,7 @@ impl Gate {
             ..unrecorded(&error)
         })?;
         self.tell_metered(&model, cost).await;
-        Ok(ModelOutcome { items, stop: answer.stop, usage, cost, model })
+        Ok(ModelOutcome { items, words, stop: answer.stop, usage, cost, model })
     }
 
     /// Sends the request along its route. Gives the answer and the name of the model that gave it.

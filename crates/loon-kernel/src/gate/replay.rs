@@ -11,6 +11,13 @@ use crate::error::KernelError;
 use crate::fold::EffectRecord;
 
 impl Gate {
+    /// What is recorded of a model request that was begun before; nothing if none was.
+    pub async fn recorded(&self, key: &EffectKey) -> Option<Result<ModelOutcome, EffectFailure>> {
+        let known =
+            self.execution.recorder().with_state(|state| state.effects.get(key).cloned())?;
+        Some(self.replay_model(key, &known).await)
+    }
+
     pub(super) async fn replay_model(
         &self,
         key: &EffectKey,
@@ -33,13 +40,13 @@ impl Gate {
         };
         let note = known.output.clone().and_then(|note| serde_json::from_value(note).ok());
         match (status, note) {
-            (EffectStatus::Completed, Some(ModelNote { stop, items, model })) => {
+            (EffectStatus::Completed, Some(ModelNote { stop, items, model, words })) => {
                 let items = self
                     .recorded_items(seq.saturating_sub(items), seq)
                     .await
                     .map_err(|error| unrecorded(&error))?;
                 let (usage, cost) = (known.usage, known.cost);
-                Ok(ModelOutcome { items, stop, usage, cost, model })
+                Ok(ModelOutcome { items, words, stop, usage, cost, model })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

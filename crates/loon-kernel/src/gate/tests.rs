@@ -30,6 +30,7 @@ mod limits;
 mod models;
 mod routes;
 mod tools;
+mod words;
 
 /// How a fake tool behaves.
 #[derive(Clone, Copy, PartialEq)]

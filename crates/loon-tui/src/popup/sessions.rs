@@ -72,7 +72,8 @@ pub(crate) fn rows(sessions: &[SessionSummary], shown: ExecutionId, now: At) -> 
         .collect()
 }
 
-fn ago(then: At, now: At) -> String {
+/// How long ago, in the largest fitting unit.
+pub(super) fn ago(then: At, now: At) -> String {
     let minutes = now.since(then).as_secs() / 60;
     match minutes {
         0 => "just now".to_owned(),

@@ -6,7 +6,7 @@ use loon_api::event::NoticeLevel;
 use loon_api::{ErrorInfo, ToolCallItem, ToolCallStatus, TurnStatus};
 use ratatui::style::Modifier;
 
-use super::{Body, Entry, Fold, Page, record};
+use super::{Body, Entry, Fold, Page, compaction, record};
 use crate::diff;
 use crate::line::{Break, Line, Look, Span, spread, wrap, wrap_text};
 use crate::markdown::Chunk;
@@ -87,6 +87,7 @@ pub(super) fn lay(entry: &mut Entry, page: &Page) -> Laid {
             vec![tool(call, live, *arguments, *since, fold, page).into()]
         }
         Body::Notice { text } => vec![wrap_text(text, Role::Dim, width, Break::Words).into()],
+        Body::Compaction { left } => vec![compaction::lay(left, fold, page).into()],
         Body::Message { level, message, hints } => {
             vec![message_lines(*level, message, hints, width).into()]
         }
@@ -110,6 +111,7 @@ fn mark(body: &Body, page: &Page) -> Option<Mark> {
             ToolCallStatus::Failed | ToolCallStatus::Unknown => first(glyphs.failed, Role::Error),
             ToolCallStatus::Denied | ToolCallStatus::Cancelled => first(glyphs.denied, Role::Warn),
         },
+        Body::Compaction { .. } => first(glyphs.done, Role::Dim),
         Body::Ended { status: TurnStatus::Interrupted, .. } => first(glyphs.denied, Role::Warn),
         Body::Ended { .. } => first(glyphs.failed, Role::Error),
         _ => None,
@@ -321,7 +323,7 @@ fn ended(status: TurnStatus, error: Option<&ErrorInfo>, width: usize) -> Vec<Lin
     lines
 }
 
-fn bounded(text: &str) -> &str {
+pub(super) fn bounded(text: &str) -> &str {
     text.get(..text.floor_char_boundary(BODY_LIMIT)).unwrap_or(text)
 }
 

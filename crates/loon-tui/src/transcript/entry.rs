@@ -28,6 +28,7 @@ impl Entry {
                 since: now,
             },
             ItemBody::Notice { text, .. } => Body::Notice { text: text.clone() },
+            ItemBody::Compaction(left) => Body::Compaction { left: Box::new(left.clone()) },
         };
         Self { key: Key::Item(item.id.clone()), body, fold: Fold::Auto, laid: None, grown: false }
     }
@@ -116,6 +117,7 @@ impl Entry {
             Body::Tool { call, live, .. } => {
                 Some(call.result.as_ref().map_or(live.as_str(), |result| result.text.as_str()))
             }
+            Body::Compaction { left } => left.handoff.as_deref(),
             Body::Message { message, .. } => Some(message),
             Body::Ended { error, .. } => error.as_ref().map(|error| error.message.as_str()),
         }

@@ -56,6 +56,15 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
             model.layers.push(popup::record::open(&model.session, model.glyphs));
             Vec::new()
         }
+        Name::Compact => {
+            let focus = (!argument.is_empty()).then(|| argument.to_owned());
+            model.hint = Some("compacting".to_owned());
+            vec![Action::Send(Command::Compact { focus })]
+        }
+        Name::Context => {
+            model.layers.push(popup::context::open(&model.session, model.glyphs));
+            vec![Action::Send(Command::MeasureContext)]
+        }
         Name::Panel => panel(model),
         Name::Theme if argument.is_empty() => {
             model.theme_before = Some(model.theme.clone());

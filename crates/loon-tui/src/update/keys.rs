@@ -316,8 +316,7 @@ fn escape(model: &mut Model) -> Vec<Action> {
     if model.transcript.clear_focus() {
         return Vec::new();
     }
-    if let Some(turn) = &mut model.session.turn {
-        turn.stopping = true;
+    if model.session.stop() {
         return vec![Action::Send(Command::Interrupt)];
     }
     let again = model.last_escape.is_some_and(|at| model.now.saturating_sub(at) <= ESCAPE_MS);
@@ -348,11 +347,5 @@ fn ctrl_c(model: &mut Model) -> Vec<Action> {
         model.composer.take();
         return Vec::new();
     }
-    match &mut model.session.turn {
-        Some(turn) => {
-            turn.stopping = true;
-            vec![Action::Send(Command::Interrupt)]
-        }
-        None => Vec::new(),
-    }
+    if model.session.stop() { vec![Action::Send(Command::Interrupt)] } else { Vec::new() }
 }

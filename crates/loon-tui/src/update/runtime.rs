@@ -1,7 +1,9 @@
 //! What each event of the runtime changes.
 
 use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
-use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
+use loon_api::{
+    AgentEvent, Envelope, ErrorCode, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus,
+};
 
 use crate::budget::BudgetSheet;
 use crate::event::{Action, Exit};
@@ -15,13 +17,19 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
     let now = model.now;
     let revision = model.session.revision;
     model.session.apply(&envelope.event, now);
+    model.session.at = Some(envelope.at);
     let actions = show(model, envelope, now);
-    if model.session.revision != revision
-        && model.layers.iter().any(|popup| popup.kind == Kind::Record)
-    {
-        let rows = popup::record::rows(&model.session, model.glyphs);
-        if let Some(popup) = model.layers.iter_mut().find(|popup| popup.kind == Kind::Record) {
-            popup.renew_rows(rows);
+    if model.session.revision != revision {
+        for popup in &mut model.layers {
+            match popup.kind {
+                Kind::Record => {
+                    popup.renew_rows(popup::record::rows(&model.session, model.glyphs));
+                }
+                Kind::Context => {
+                    popup.renew_rows(popup::context::rows(&model.session, model.glyphs));
+                }
+                _ => {}
+            }
         }
     }
     actions
@@ -128,6 +136,22 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             model.session.turn = None;
             let words = "no process works in this session now; /takeover goes on in it here";
             model.transcript.say(told(words.to_owned()));
+        }
+        AgentEvent::ContextCompacted(compacted) => {
+            model.hint = None;
+            let body = ItemBody::Compaction(compacted.compaction.clone());
+            let turn = envelope.turn.unwrap_or_default();
+            model.transcript.complete(&Item { id: compacted.item.clone(), turn, body }, now);
+        }
+        AgentEvent::CompactionProgress(_) => model.hint = None,
+        AgentEvent::CompactionFailed(failed) => {
+            model.hint = None;
+            let stopped = failed.error.code == ErrorCode::Cancelled;
+            model.transcript.say(Body::Message {
+                level: if stopped { NoticeLevel::Info } else { NoticeLevel::Warning },
+                message: format!("not compacted: {}", failed.error.message),
+                hints: failed.error.hints.clone(),
+            });
         }
         AgentEvent::Notice(notice) => model.transcript.say(Body::Message {
             level: notice.level,

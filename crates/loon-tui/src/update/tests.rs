@@ -13,7 +13,7 @@ use loon_api::event::{
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, ChecklistStep, Command, Cost, Envelope,
     ExecutionId, Item, ItemBody, ItemId, Mode, PermissionRule, RecordChange, SessionAccess,
-    SessionSummary, SubagentStatus, Usage, WorkStatus,
+    SessionSummary, Usage, WorkStatus,
 };
 
 use super::update;

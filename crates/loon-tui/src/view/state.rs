@@ -77,6 +77,11 @@ fn state(model: &Model) -> Line {
         };
         return Line::of(&words, Role::Warn);
     }
+    if let Some(compacting) = model.session.compacting {
+        let words = if compacting.stopping { "stopping the compaction" } else { "compacting" };
+        let (request, of) = (compacting.request, compacting.of);
+        return Line::of(&format!("{} {words} {request}/{of}", glyphs.running), Role::Accent);
+    }
     let Some(turn) = model.session.turn else {
         return Line::of(&format!("{} ready", glyphs.done), Role::Ok);
     };
@@ -112,8 +117,9 @@ fn items(model: &Model) -> Vec<Line> {
             None => Line::of(folder, Role::Dim),
         });
     }
-    if let Some((tokens, capacity)) = session.context {
-        items.push(Line::of(&context_words(tokens, capacity), Role::Dim));
+    if let Some(context) = &session.context {
+        let window = context.limit.into_iter().chain(context.capacity).min();
+        items.push(Line::of(&context_words(context.tokens, window), Role::Dim));
     }
     if let Some(meter) = session.meter.filter(|meter| meter.ms > 0) {
         let rate = meter.tokens * 1000 / meter.ms;

@@ -45,6 +45,12 @@ fn write_item(page: &mut String, item: &Item) {
         }
         ItemBody::Thinking(_) => {}
         ItemBody::Notice { text, .. } => part("notice", &pre(text)),
+        ItemBody::Compaction(compaction) => {
+            let (before, after) = (compaction.tokens_before, compaction.tokens_after);
+            let handoff = pre(compaction.handoff.as_deref().unwrap_or_default());
+            let title = format!("compacted: about {before} to {after} tokens");
+            part("notice", &format!("<details><summary>{title}</summary>{handoff}</details>"));
+        }
         ItemBody::ToolCall(call) => part("tool", &write_call(call)),
     }
 }

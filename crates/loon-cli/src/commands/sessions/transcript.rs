@@ -44,6 +44,11 @@ fn write_item(text: &mut String, item: &Item) {
         }
         ItemBody::Thinking(_) => Ok(()),
         ItemBody::Notice { text: words, .. } => writeln!(text, "\n*{words}*"),
+        ItemBody::Compaction(compaction) => {
+            let (before, after) = (compaction.tokens_before, compaction.tokens_after);
+            let handoff = compaction.handoff.as_deref().unwrap_or_default().trim_end();
+            writeln!(text, "\n*compacted: about {before} to {after} tokens*\n\n{handoff}")
+        }
         ItemBody::ToolCall(call) => {
             write_call(text, call);
             Ok(())

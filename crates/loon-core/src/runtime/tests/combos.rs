@@ -27,6 +27,7 @@ fn member<const N: usize>(name: &str, steps: [Step; N]) -> Arc<FakeModel> {
     Arc::new(FakeModel {
         info,
         steps: Mutex::new(steps.into_iter().collect()),
+        summaries: Mutex::default(),
         requests: Mutex::default(),
     })
 }

@@ -32,7 +32,12 @@ struct Stage {
 
 fn model(name: &str, steps: Vec<Step>) -> Arc<FakeModel> {
     let info = ModelInfo { name: name.into(), context_tokens: None, max_output_tokens: None };
-    Arc::new(FakeModel { info, steps: Mutex::new(steps.into()), requests: Mutex::default() })
+    Arc::new(FakeModel {
+        info,
+        steps: Mutex::new(steps.into()),
+        summaries: Mutex::default(),
+        requests: Mutex::default(),
+    })
 }
 
 /// A bench whose parent and children have different models. Profile `helper` uses the second.

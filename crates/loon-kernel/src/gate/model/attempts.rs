@@ -137,6 +137,7 @@ impl Gate {
     ) -> (Ran<Result<Answer, ModelError>>, bool) {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
+        effect.follow.begin(self.execution.recorder().now());
         let key = effect.key.clone();
         let cx = EffectContext {
             key,
