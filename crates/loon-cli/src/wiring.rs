@@ -3,6 +3,7 @@
 mod live;
 mod models;
 mod rules;
+mod secrets;
 mod tools;
 mod web;
 
@@ -23,6 +24,7 @@ pub(crate) use self::live::Follower;
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
+pub(crate) use self::secrets::masked;
 use crate::args::SessionArgs;
 use crate::commands;
 use crate::failure::Failure;
@@ -216,16 +218,20 @@ impl Setup {
         let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
         let spawner = Spawner::following(secrets.subscribe());
         let tools = tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe());
+        let (redactor, too_short) = secrets::redactor(settings);
         let (follower, updates) = {
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
-            Follower::new(self.clone(), &run, Handles { models, prices, web, secrets })
+            let redactor = redactor.clone();
+            Follower::new(self.clone(), &run, Handles { models, prices, web, secrets, redactor })
         };
         let mut remarks = self.remarks();
+        remarks.extend(too_short);
         remarks.extend(follower.remark());
         let deps = Dependencies {
             tools,
             store,
             clock: Arc::new(SystemClock),
+            redactor,
             pricing: prices,
             models,
             policy: Arc::new(self.policy()),

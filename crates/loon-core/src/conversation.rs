@@ -14,8 +14,10 @@ use loon_api::{
 };
 
 mod messages;
+mod receipts;
 
 pub(crate) use self::messages::UNKNOWN_OUTCOME;
+use self::receipts::Receipts;
 
 /// Everything a session knows of its past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +40,7 @@ pub struct Conversation {
     records_before: HashMap<ItemId, Arc<WorkingRecord>>,
     past: Past,
     children: Vec<KnownChild>,
+    receipts: Receipts,
     /// At least so many of the newest items are kept; absent keeps all.
     keep: Option<usize>,
     /// Older items were left out.
@@ -115,6 +118,7 @@ impl Conversation {
 
     /// Takes in one record. Passing events change nothing.
     pub fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
+        self.receipts.apply(turn, event);
         match event {
             AgentEvent::ExecutionStarted(started) => self.past.cwd = PathBuf::from(&started.cwd),
             AgentEvent::TurnStarted(started) => {

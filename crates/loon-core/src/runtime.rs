@@ -205,6 +205,7 @@ impl Server {
         let mut foreign = Foreign::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);
+        let redactor = self.deps.redactor.clone();
         let options = &self.deps.options;
         let execution = match choice {
             SessionChoice::New => {
@@ -215,7 +216,7 @@ impl Server {
                     parent: None,
                     deadline: options.deadline.value,
                 };
-                Execution::start(store, clock, start, self.events.clone()).await?
+                Execution::start(store, clock, redactor, start, self.events.clone()).await?
             }
             SessionChoice::Resume(exec) => {
                 let mut fold = |envelope: &Envelope| {
@@ -223,7 +224,8 @@ impl Server {
                     foreign.look_at(&envelope.event);
                 };
                 let execution =
-                    Execution::resume(store, clock, exec, self.events.clone(), &mut fold).await?;
+                    Execution::resume(store, clock, redactor, exec, self.events.clone(), &mut fold)
+                        .await?;
                 if let Given { value: Some(deadline), explicit: true } = options.deadline {
                     execution.set_deadline(deadline).await?;
                 }
@@ -301,7 +303,7 @@ impl Server {
         let event = event.into();
         let envelope = Envelope { v: VERSION, seq: None, at, exec, turn: None, event };
         // A front end that is gone has nothing left to be told.
-        let _ = self.events.send(Arc::new(envelope)).await;
+        let _ = self.events.send(Arc::new(self.deps.redactor.envelope(envelope))).await;
     }
 }
 

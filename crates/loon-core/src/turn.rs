@@ -3,6 +3,7 @@
 mod answer;
 mod calls;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use loon_api::event::{
     TurnStarted,
 };
 use loon_api::{
-    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message, ModelRequest, ToolSpec,
-    TurnNumber, TurnStatus, Usage, UserPart,
+    Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, ModelRequest, ToolSpec,
+    TurnNumber, TurnStatus, Usage,
 };
 use loon_kernel::{EffectFailure, Model, ModelEffect, ModelOutcome};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::estimate;
@@ -45,6 +47,8 @@ pub(crate) struct RunningTurn {
     schema_retried: bool,
     last_step_denied: bool,
     repeats: RepeatGuard,
+    /// Arguments of the newest answer's calls where the items show masks for secrets.
+    unmasked: BTreeMap<ItemId, Value>,
 }
 
 /// How a turn ends.
@@ -90,6 +94,7 @@ impl Session {
             schema_retried: false,
             last_step_denied: false,
             repeats: RepeatGuard::new(self.deps.options.unattended),
+            unmasked: BTreeMap::new(),
         });
         let opened = self.open_model();
         if let Some(children) = &self.children {
@@ -115,6 +120,7 @@ impl Session {
             steps: turn.steps,
             usage: turn.usage,
             cost: turn.cost,
+            receipt: self.conversation.receipt(),
         };
         self.record(Some(turn.number), finished).await?;
         self.summary.usage += turn.usage;
@@ -209,6 +215,7 @@ impl Session {
                 stream.drop_missing(&outcome.items).await;
                 self.charge(outcome.usage, outcome.cost);
                 self.take_items(number, outcome.items.clone());
+                self.running()?.unmasked.clone_from(&outcome.unmasked);
                 Ok(Ok(outcome))
             }
             Err(failure) => {
@@ -277,14 +284,9 @@ impl Session {
             agents: &self.agents(),
             plan_mode,
         });
-        let mut messages = self.conversation.messages();
-        if !matches!(messages.last(), Some(Message::User(_)))
-            && !matches!(messages.last(), Some(Message::Assistant(answer))
-                if answer.parts.iter().any(|part| matches!(part, loon_api::AssistantPart::Call(_))))
-        {
-            let go_on = UserPart::Text("Go on.".to_owned());
-            messages.push(Message::User(vec![go_on]));
-        }
+        // Guidance comes from files, past the journal.
+        let system = self.recorder.redactor().text(system);
+        let messages = self.conversation.request_messages();
         ModelRequest {
             system,
             messages,

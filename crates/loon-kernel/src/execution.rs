@@ -18,6 +18,7 @@ use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
 use crate::recorder::Recorder;
+use crate::secrets::Redactor;
 use crate::store::{JournalStore, JournalWriter, StopRequest};
 
 /// How long a cancel waits for running effects to end by themselves before it settles them.
@@ -49,16 +50,18 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins an execution and records that.
+    /// Begins an execution and records that. `redactor` masks what it records and tells.
     pub async fn start(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
+        redactor: Redactor,
         options: StartOptions,
         events: mpsc::Sender<Arc<Envelope>>,
     ) -> Result<Self, KernelError> {
         let exec = options.exec.unwrap_or_else(ExecutionId::generate);
         let writer = store.create(exec)?;
-        let recorder = Recorder::new(exec, clock, events, writer, ExecutionState::default());
+        let recorder =
+            Recorder::new(exec, clock, redactor, events, writer, ExecutionState::default());
         let started = ExecutionStarted {
             kind: options.kind,
             cwd: options.cwd,
@@ -76,6 +79,7 @@ impl Execution {
     pub async fn resume(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
+        redactor: Redactor,
         exec: ExecutionId,
         events: mpsc::Sender<Arc<Envelope>>,
         each: &mut (dyn FnMut(&Envelope) + Send),
@@ -109,7 +113,7 @@ impl Execution {
             (state.turn, withdrawn.into())
         }));
         records.extend(unknown(&state));
-        let recorder = Recorder::new(exec, clock, events, opened.writer, state);
+        let recorder = Recorder::new(exec, clock, redactor, events, opened.writer, state);
         recorder.record_each(records).await?;
         Ok(Self::new(recorder, store, opened.repaired_bytes))
     }

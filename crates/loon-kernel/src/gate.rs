@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
-    Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ModelRequest, Money,
+    Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemId, ModelRequest, Money,
     PermissionRule, StopReason, Subject, ToolSpec, TurnNumber, Usage,
 };
 use serde_json::Value;
@@ -22,10 +22,14 @@ use crate::port::{Follow, Model, Tool};
 use crate::tree::Tree;
 
 mod admission;
+mod digest;
 mod model;
 mod replay;
 mod run;
 mod tool;
+mod unmasked;
+
+pub use digest::request_digest;
 
 /// What a gate is built from.
 pub struct GateOptions {
@@ -166,6 +170,8 @@ pub struct ModelEffect<'a> {
 pub struct ModelOutcome {
     /// The items that were recorded.
     pub items: Vec<Item>,
+    /// Arguments as the model wrote them, of calls whose recorded ones have masks for secrets.
+    pub unmasked: BTreeMap<ItemId, Value>,
     /// Why the answer ended.
     pub stop: StopReason,
     /// What it used, failed attempts included.
@@ -198,6 +204,8 @@ pub struct ToolEffect<'a> {
     pub key: EffectKey,
     /// The call, waiting.
     pub item: Item,
+    /// Its real arguments, where the item has masks for secrets.
+    pub unmasked: Option<Value>,
     /// The user asked for it, not the model: nobody is asked again.
     pub by_user: bool,
     /// Folder the call runs in, as an approval shows it.

@@ -11,6 +11,7 @@ pub mod gate;
 pub mod native_tool;
 pub mod port;
 pub mod recorder;
+pub mod secrets;
 pub mod store;
 pub mod tree;
 
@@ -25,6 +26,7 @@ pub use gate::{
 pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
+pub use secrets::Redactor;
 pub use store::{
     Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
     StoreError, Verified,

@@ -14,6 +14,7 @@ mod memory;
 mod verify;
 
 pub use file::FileStore;
+pub(crate) use line::hash as sha256;
 pub use memory::MemoryStore;
 
 /// Records of one execution, oldest first.

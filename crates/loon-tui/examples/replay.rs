@@ -231,6 +231,7 @@ impl Script {
             steps: 1,
             usage: Usage::default(),
             cost: Cost::default(),
+            receipt: None,
         };
         self.send(finished).await;
     }
@@ -244,6 +245,7 @@ impl Script {
             target: "lab/sonnet".to_owned(),
             item: None,
             timeout_ms: None,
+            request: None,
         };
         self.send(started).await;
         let thought = ItemId::thinking(turn, 0, 0);

@@ -13,6 +13,23 @@ pub(crate) const UNKNOWN_OUTCOME: &str = "The process ended while this call was 
                                           it took effect is unknown; check before you repeat it.";
 
 impl Conversation {
+    /// The messages of the next request: the conversation, ended so that a model has something to
+    /// answer.
+    pub fn request_messages(&self) -> Vec<Message> {
+        let mut messages = self.messages();
+        let waits_for_answer = match messages.last() {
+            Some(Message::User(_)) => true,
+            Some(Message::Assistant(answer)) => {
+                answer.parts.iter().any(|part| matches!(part, AssistantPart::Call(_)))
+            }
+            None => false,
+        };
+        if !waits_for_answer {
+            push_user(&mut messages, "Go on.");
+        }
+        messages
+    }
+
     /// The conversation as a model is sent it. A call without a recorded result gets one that says
     /// so: no request can hold an orphan. The working record as it stood when a turn began stands
     /// before the turn's first words, if it differs from what stood there last; it is the same text

@@ -171,6 +171,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
     let deps = Dependencies {
         store: Arc::new(MemoryStore::default()),
         clock: Arc::new(SystemClock),
+        redactor: loon_kernel::Redactor::default(),
         models: Arc::new(OneModel(Arc::clone(&model))),
         tools: Arc::new(move |_| {
             let barrier = Arc::new(tokio::sync::Barrier::new(2));

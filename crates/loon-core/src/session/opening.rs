@@ -68,6 +68,7 @@ impl Session {
                 steps: 0,
                 usage: Usage::default(),
                 cost: Cost::default(),
+                receipt: self.conversation.receipt(),
             };
             self.record(Some(turn), finished).await?;
         }

@@ -54,6 +54,10 @@ impl Child {
             let _ = execution.cancel(Some("The parent stopped it.".to_owned())).await;
         }
         let state = execution.state();
+        let receipt = served
+            .as_ref()
+            .and_then(|served| served.summary.as_ref().ok())
+            .and_then(|summary| summary.receipt.clone());
         let (status, error) = match (&state.cancelled, served) {
             (Some(reason), _) => {
                 let reason = reason.clone().unwrap_or_else(|| "It was cancelled.".to_owned());
@@ -79,6 +83,7 @@ impl Child {
             usage: state.resources.usage,
             cost: state.resources.cost,
             worktree,
+            receipt,
         }
     }
 }
@@ -153,6 +158,7 @@ fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
         usage: progress.usage,
         cost: progress.cost,
         worktree: None,
+        receipt: None,
     }
 }
 

@@ -199,6 +199,7 @@ impl Session {
                 usage: used.usage,
                 cost: used.cost,
                 worktree,
+                receipt: None,
             };
             self.record(None, finished).await?;
         }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::in_words;
+use super::digest::request_digest;
 use super::run::{Limits, Ran, followed, progress_channel};
+use super::unmasked::{items_of, unmasked};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::clock::millis;
 use crate::error::KernelError;
@@ -46,6 +48,10 @@ impl Follow for Noticed<'_> {
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
         self.any = true;
         self.follow.take(progress)
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        self.follow.end()
     }
 }
 
@@ -80,6 +86,7 @@ impl Gate {
             target: effect.model.info().name.clone(),
             item: None,
             timeout_ms: effect.timeout.map(millis),
+            request: Some(request_digest(&effect.request.messages)),
         };
         recorder.record(Some(effect.turn), started).await.map_err(|error| unrecorded(&error))?;
         let answer = match self.attempt_all(&mut effect, began, &mut meter).await {
@@ -96,12 +103,13 @@ impl Gate {
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
-        recorder.record_all(Some(effect.turn), records).await.map_err(|error| EffectFailure {
-            usage: meter.usage,
-            cost: meter.cost,
-            ..unrecorded(&error)
+        let records = recorder.record_all(Some(effect.turn), records).await.map_err(|error| {
+            EffectFailure { usage: meter.usage, cost: meter.cost, ..unrecorded(&error) }
         })?;
-        Ok(ModelOutcome { items, stop: answer.stop, usage: meter.usage, cost: meter.cost })
+        let recorded = items_of(&records);
+        let unmasked = unmasked(&items, &recorded);
+        let Meter { usage, cost, .. } = meter;
+        Ok(ModelOutcome { items: recorded, unmasked, stop: answer.stop, usage, cost })
     }
 
     /// Sends the request until it is answered, fails for good or is stopped.

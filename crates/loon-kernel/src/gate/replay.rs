@@ -1,5 +1,6 @@
 //! Giving back the outcome of an effect that ended before.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loon_api::event::EffectStatus;
@@ -33,7 +34,8 @@ impl Gate {
                     .recorded_items(seq.saturating_sub(items), seq)
                     .await
                     .map_err(|error| unrecorded(&error))?;
-                Ok(ModelOutcome { items, stop, usage: known.usage, cost: known.cost })
+                let unmasked = BTreeMap::new();
+                Ok(ModelOutcome { items, unmasked, stop, usage: known.usage, cost: known.cost })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

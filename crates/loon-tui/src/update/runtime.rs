@@ -1,7 +1,9 @@
 //! What each event of the runtime changes.
 
 use loon_api::event::{NoticeLevel, SubagentFinished};
-use loon_api::{AgentEvent, Envelope, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus};
+use loon_api::{
+    AgentEvent, Envelope, Item, ItemBody, Receipt, RecordChange, SubagentStatus, TurnStatus,
+};
 
 use crate::event::{Action, Exit};
 use crate::model::Model;
@@ -52,6 +54,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         AgentEvent::ItemDelta(delta) => model.transcript.extend(&delta.item, delta.of, &delta.text),
         AgentEvent::ItemDropped(dropped) => model.transcript.drop_item(&dropped.item),
         AgentEvent::TurnFinished(turn) => {
+            if let Some(text) = turn.receipt.as_ref().and_then(Receipt::details) {
+                model.transcript.say(Body::Receipt { text });
+            }
             if turn.status != TurnStatus::Completed {
                 // What was stopped on request needs no reason.
                 let error = turn.error.clone().filter(|_| turn.status != TurnStatus::Interrupted);

@@ -562,6 +562,7 @@ fn what_a_child_used_counts_with_the_session() {
         usage,
         cost: Cost { unpriced: 1, ..Cost::default() },
         worktree: None,
+        receipt: None,
     });
     assert_eq!((screen.model.session.usage.total(), screen.model.session.cost.unpriced), (42, 1));
 }
