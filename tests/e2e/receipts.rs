@@ -58,8 +58,8 @@ fn a_failing_check_after_the_last_edit_is_shown_with_its_counts() {
         home.journals()[0].parent().and_then(|up| up.file_name()).map(|name| name.to_owned());
     let exec = exec.expect("a session").into_string().expect("an id");
     let shown = Loon::new(&home, repo.path()).args(["sessions", "show", &exec]).run();
-    assert!(shown.stdout.contains("make test FAILED after the last edit"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("$ make test  exit 2"), "{}", shown.stdout);
+    assert!(shown.text().contains("make test FAILED after the last edit"), "{}", shown.text());
+    assert!(shown.text().contains("$ make test  exit 2"), "{}", shown.text());
     let records = home.records(&exec);
     let end = records.iter().find(|record| record["type"] == "turn.finished").expect("an end");
     assert_eq!(end["receipt"]["runs"][0]["exit_code"], 2);

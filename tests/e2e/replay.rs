@@ -29,7 +29,7 @@ fn server() -> ModelServer {
 fn replay(home: &Home, repo: &Repo, arguments: &[&str]) -> (Option<i32>, String) {
     let words = ["replay"].iter().chain(arguments).copied();
     let finished = Loon::new(home, repo.path()).args(words).run();
-    (finished.code, finished.stdout)
+    (finished.code, finished.text())
 }
 
 #[test]
