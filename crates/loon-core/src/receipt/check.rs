@@ -64,9 +64,8 @@ fn of_words(words: &[&str]) -> Option<CheckKind> {
             _ => None,
         },
         "npm" | "pnpm" | "yarn" | "bun" => match (first, second) {
-            ("run" | "run-script", script) => of_script(script),
             ("t", _) => Some(Test),
-            (script, _) => of_script(script),
+            ("run" | "run-script", script) | (script, _) => of_script(script),
         },
         "npx" | "bunx" | "bundle" | "poetry" | "uv" | "pipenv" | "rye" | "hatch" => {
             let skip = usize::from(matches!(first, "run" | "exec"));

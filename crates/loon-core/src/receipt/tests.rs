@@ -1,7 +1,7 @@
 //! What receipts say of records.
 
 use loon_api::event::{ItemCompleted, SubagentFinished, SubagentStarted};
-use loon_api::receipt::{CheckKind, NetChange, ProgramRun, Receipt, UnknownCause};
+use loon_api::receipt::{CheckCounts, CheckKind, NetChange, ProgramRun, Receipt, UnknownCause};
 use loon_api::{
     CallId, Cost, ExecutionId, FileChange, Item, ItemBody, ItemId, SubagentStatus, ToolCallItem,
     ToolCallStatus, Usage,
@@ -42,7 +42,7 @@ fn ran(line: &str, exit_code: i32) -> ProgramRun {
         line: line.into(),
         exit_code: Some(exit_code),
         check: None,
-        counts: Default::default(),
+        counts: CheckCounts::default(),
     }
 }
 
@@ -52,7 +52,9 @@ fn bash(line: &str, exit_code: i32) -> loon_api::AgentEvent {
 
 fn fold(events: &[loon_api::AgentEvent]) -> Receipt {
     let mut fold = ReceiptFold::default();
-    events.iter().for_each(|event| fold.apply(event));
+    for event in events {
+        fold.apply(event);
+    }
     fold.receipt().unwrap_or_default()
 }
 

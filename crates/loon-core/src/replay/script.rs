@@ -83,7 +83,7 @@ impl ScriptWriter {
     pub fn finish(self) -> String {
         let mut text = String::from("# Answers of a recorded session, as a script.\n");
         for remark in &self.remarks {
-            text.push_str(&format!("# Note: {remark}.\n"));
+            text.extend(["# Note: ", remark, ".\n"]);
         }
         for (_, mut steps) in self.places {
             // Words that hold other words are looked for first.
@@ -133,11 +133,12 @@ fn scene_of(messages: &[Message]) -> Scene {
     for message in messages {
         match message {
             Message::User(parts) => {
-                let texts = parts.iter().filter_map(|part| match part {
+                let mut texts = parts.iter().filter_map(|part| match part {
                     UserPart::Text(text) => Some(text.as_str()),
                     UserPart::Image { .. } => None,
                 });
-                scene = Scene { user: texts.last().unwrap_or_default().to_owned(), answers: 0 };
+                scene =
+                    Scene { user: texts.next_back().unwrap_or_default().to_owned(), answers: 0 };
             }
             Message::Assistant(_) => scene.answers += 1,
         }

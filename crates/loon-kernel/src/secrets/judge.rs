@@ -53,6 +53,12 @@ pub(super) struct Found {
     pub(super) tail: Tail,
 }
 
+impl Found {
+    fn new(from: usize, to: usize, label: &str, tail: Tail) -> Self {
+        Self { from, to, label: label.to_owned(), tail }
+    }
+}
+
 /// Why a check comes to no `Yes`: `Err(true)` if more text is needed.
 type Step<T> = Result<T, bool>;
 
@@ -91,7 +97,7 @@ impl View<'_> {
         let any_case = matches!(pattern.kind, Kind::Assignment);
         let after = self.literal(self.at, &pattern.start, any_case)?;
         match &pattern.kind {
-            Kind::Known(label) => Ok(self.found(self.at, after, label, Tail::None)),
+            Kind::Known(label) => Ok(Found::new(self.at, after, label, Tail::None)),
             Kind::Token(shape) => self.token(shape, after),
             Kind::Assignment => self.assignment(&pattern.start, after),
             Kind::UserInfo => self.user_info(after),
@@ -110,10 +116,6 @@ impl View<'_> {
             Kind::Token(_) | Kind::Authorization => !in_word,
             Kind::Assignment => !in_word || self.text[self.at].is_ascii_uppercase(),
         }
-    }
-
-    fn found(&self, from: usize, to: usize, label: &str, tail: Tail) -> Found {
-        Found { from, to, label: label.to_owned(), tail }
     }
 
     fn at(&self, place: usize) -> Step<Option<u8>> {
@@ -178,7 +180,7 @@ impl View<'_> {
         if is_placeholder(body) || short && !body.iter().any(u8::is_ascii_digit) {
             return Err(NO);
         }
-        Ok(self.found(self.at, place, shape.label, tail))
+        Ok(Found::new(self.at, place, shape.label, tail))
     }
 
     /// `name = value`, `"name": "value"`, `NAME=value`, the same with escaped quotes.
@@ -186,9 +188,8 @@ impl View<'_> {
         let (place, _) = self.quote(place)?;
         let mut place = self.blanks(place)?;
         place = match self.at(place)? {
-            Some(b'=') => place + 1,
             Some(b':') if self.at(place + 1)? == Some(b'=') => place + 2,
-            Some(b':') => place + 1,
+            Some(b'=' | b':') => place + 1,
             _ => return Err(NO),
         };
         let place = self.blanks(place)?;
@@ -217,7 +218,7 @@ impl View<'_> {
         }
         let label =
             if name.starts_with('p') && !name.contains("key") { PASSWORD } else { CREDENTIAL };
-        Ok(self.found(from, to, label, tail))
+        Ok(Found::new(from, to, label, tail))
     }
 
     /// An opening or closing quote, perhaps an escaped one.
@@ -246,7 +247,7 @@ impl View<'_> {
         if to - from > 128 || self.at(to)? != Some(b'@') || !is_random(&self.text[from..to]) {
             return Err(NO);
         }
-        Ok(self.found(from, to, PASSWORD, Tail::None))
+        Ok(Found::new(from, to, PASSWORD, Tail::None))
     }
 
     fn authorization(&self, scheme: &str, from: usize) -> Step<Found> {
@@ -259,7 +260,7 @@ impl View<'_> {
         if body.len() < least || !random || is_placeholder(body) {
             return Err(NO);
         }
-        Ok(self.found(from, to, AUTHORIZATION, Tail::Run(class)))
+        Ok(Found::new(from, to, AUTHORIZATION, Tail::Run(class)))
     }
 
     /// A block whose first line says that it holds a private key, with a line of base64 soon after:
@@ -282,7 +283,7 @@ impl View<'_> {
             match self.at(place)?.ok_or(NO)? {
                 byte if Class::Base64.has(byte) => in_row += 1,
                 byte if byte.is_ascii_whitespace() || b"\\|>:,\"'().-".contains(&byte) => {
-                    in_row = 0
+                    in_row = 0;
                 }
                 _ => return Err(NO),
             }
@@ -290,7 +291,7 @@ impl View<'_> {
                 return Err(NO);
             }
             if in_row == KEY_LINE {
-                return Ok(self.found(self.at, place + 1, PRIVATE_KEY, Tail::key()));
+                return Ok(Found::new(self.at, place + 1, PRIVATE_KEY, Tail::key()));
             }
         }
         Err(NO)

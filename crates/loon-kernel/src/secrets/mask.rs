@@ -90,19 +90,19 @@ impl MaskStream {
         }
         let mut text = std::mem::take(&mut self.held);
         text.push_str(&piece);
-        self.advance(text, false)
+        self.advance(&text, false)
     }
 
     /// The rest, once the text has ended. The stream can then take another text.
     pub fn finish(&mut self) -> String {
         let text = std::mem::take(&mut self.held);
-        let rest = self.advance(text, true);
+        let rest = self.advance(&text, true);
         self.tail = Tail::None;
         self.before = [0; 2];
         rest
     }
 
-    fn advance(&mut self, text: String, ended: bool) -> String {
+    fn advance(&mut self, text: &str, ended: bool) -> String {
         let mut shown = String::with_capacity(text.len());
         let bytes = text.as_bytes();
         let (mut place, mut done) = (0, 0);
@@ -122,7 +122,7 @@ impl MaskStream {
                 Verdict::More => {
                     shown.push_str(&text[done..at]);
                     self.note(&bytes[..at]);
-                    self.held = text[at..].to_owned();
+                    text[at..].clone_into(&mut self.held);
                     return shown;
                 }
                 Verdict::Yes(Found { from, to, label, tail }) => {
@@ -183,7 +183,7 @@ pub(super) fn masked(patterns: &Arc<Patterns>, text: &str) -> Option<String> {
         place = at + 1;
     }
     let mut stream = stream;
-    let mut shown = stream.advance(text.to_owned(), true);
+    let mut shown = stream.advance(text, true);
     shown.push_str(&stream.finish());
     Some(shown)
 }

@@ -100,9 +100,12 @@ impl Patterns {
     fn add(&mut self, index: usize, pattern: &Pattern) {
         let &[first, second, ..] = pattern.start.as_bytes() else { return };
         let any_case = matches!(pattern.kind, Kind::Assignment);
-        let cases = |byte: u8| match any_case {
-            true if byte.is_ascii_alphabetic() => vec![byte, byte.to_ascii_uppercase()],
-            _ => vec![byte],
+        let cases = |byte: u8| {
+            if any_case && byte.is_ascii_alphabetic() {
+                vec![byte, byte.to_ascii_uppercase()]
+            } else {
+                vec![byte]
+            }
         };
         for first in cases(first) {
             self.firsts[usize::from(first)] = true;

@@ -123,7 +123,7 @@ fn receipt(text: &str, fold: Fold, page: &Page) -> Vec<Line> {
         return wrap_text(bounded(text), Role::Dim, page.room, Break::Words);
     }
     let first = text.lines().next().unwrap_or_default();
-    let right = Line::of(&page.glyphs.folded.to_string(), Role::Dim);
+    let right = Line::of(page.glyphs.folded, Role::Dim);
     vec![spread(Line::of(first, Role::Dim), &right, page.room, page.glyphs.ellipsis)]
 }
 
