@@ -81,9 +81,10 @@ impl MaskStream {
 
     /// Takes the next piece. Gives what can be shown now; it may be empty.
     pub fn push(&mut self, piece: String) -> String {
+        // Most pieces have no beginning of a secret, and are not copied.
         if self.held.is_empty()
             && self.tail == Tail::None
-            && !might_hold(&self.patterns, piece.as_bytes())
+            && self.nothing_begins_in(piece.as_bytes(), false)
         {
             self.note(piece.as_bytes());
             return piece;
@@ -137,6 +138,18 @@ impl MaskStream {
         shown
     }
 
+    fn nothing_begins_in(&self, bytes: &[u8], ended: bool) -> bool {
+        let mut place = 0;
+        while let Some(at) = next_candidate(&self.patterns, bytes, place) {
+            let view = View { text: bytes, at, before: self.before_of(bytes, at), ended };
+            if !matches!(view.judge(&self.patterns), Verdict::No) {
+                return false;
+            }
+            place = at + 1;
+        }
+        true
+    }
+
     fn before_of(&self, bytes: &[u8], at: usize) -> [u8; 2] {
         match at {
             0 => self.before,
@@ -163,26 +176,12 @@ fn next_candidate(patterns: &Patterns, bytes: &[u8], from: usize) -> Option<usiz
     }
 }
 
-/// False if nothing of the text can be a part of a secret that begins in it.
-fn might_hold(patterns: &Patterns, bytes: &[u8]) -> bool {
-    next_candidate(patterns, bytes, 0).is_some()
-}
-
 /// The text with masks; nothing if it has no secret.
 pub(super) fn masked(patterns: &Arc<Patterns>, text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let stream = MaskStream::new(Arc::clone(patterns));
-    // Most texts have no secret, and are not copied.
-    let mut place = 0;
-    loop {
-        let at = next_candidate(patterns, bytes, place)?;
-        let view = View { text: bytes, at, before: stream.before_of(bytes, at), ended: true };
-        if let Verdict::Yes(_) = view.judge(patterns) {
-            break;
-        }
-        place = at + 1;
+    let mut stream = MaskStream::new(Arc::clone(patterns));
+    if stream.nothing_begins_in(text.as_bytes(), true) {
+        return None;
     }
-    let mut stream = stream;
     let mut shown = stream.advance(text, true);
     shown.push_str(&stream.finish());
     Some(shown)

@@ -42,6 +42,8 @@ pub(super) struct Patterns {
     buckets: Vec<Vec<usize>>,
     /// Bytes that something begins with.
     firsts: [bool; 256],
+    /// For each first byte, one pattern of each kind of place.
+    singles: Vec<Vec<usize>>,
 }
 
 impl Default for Patterns {
@@ -89,9 +91,20 @@ impl Patterns {
             pairs: vec![0; 1 << 16].into(),
             buckets: vec![Vec::new()],
             firsts: [false; 256],
+            singles: vec![Vec::new(); 256],
         };
         for (index, pattern) in all.iter().enumerate() {
             patterns.add(index, pattern);
+            for first in
+                [pattern.start.as_bytes()[0], pattern.start.as_bytes()[0].to_ascii_uppercase()]
+            {
+                let singles = &mut patterns.singles[usize::from(first)];
+                let begins = first == pattern.start.as_bytes()[0]
+                    || matches!(pattern.kind, Kind::Assignment);
+                if begins && !singles.iter().any(|at| stand_alike(&all[*at].kind, &pattern.kind)) {
+                    singles.push(index);
+                }
+            }
         }
         patterns.all = all;
         patterns
@@ -151,14 +164,20 @@ impl Patterns {
         self.buckets[bucket].iter().map(|index| &self.all[*index])
     }
 
-    /// What begins with this byte.
+    /// One pattern for each kind of place at which something may begin with this byte.
     pub(super) fn beginning_with(&self, first: u8) -> impl Iterator<Item = &Pattern> {
-        self.all.iter().filter(move |pattern| {
-            let byte = pattern.start.as_bytes()[0];
-            byte == first
-                || matches!(pattern.kind, Kind::Assignment) && byte.eq_ignore_ascii_case(&first)
-        })
+        self.singles[usize::from(first)].iter().map(|index| &self.all[*index])
     }
+}
+
+/// Patterns of the same kind of place stand wherever one of them may stand.
+fn stand_alike(one: &Kind, other: &Kind) -> bool {
+    let place = |kind: &Kind| match kind {
+        Kind::Known(_) | Kind::PrivateKey | Kind::UserInfo => 0,
+        Kind::Token(_) | Kind::Authorization => 1,
+        Kind::Assignment => 2,
+    };
+    place(one) == place(other)
 }
 
 /// The value as it may stand in a text: as it is, inside a JSON string, inside JSON
