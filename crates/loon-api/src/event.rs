@@ -27,6 +27,7 @@ use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
+use crate::receipt::Receipt;
 use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{
     ExecutionKind, Outcome, SessionHit, SessionHolder, SessionSummary, TurnStatus,
@@ -97,6 +98,9 @@ events! {
         /// combo was asked.
         #[serde(default)]
         models: Vec<String>,
+        /// What it verifiably did; absent if that is nothing.
+        #[serde(default)]
+        receipt: Option<Receipt>,
     }
     /// Passing: an item begins to arrive.
     ItemStarted = "item.started" {
@@ -136,6 +140,9 @@ events! {
         /// Milliseconds it may take, from this record on.
         #[serde(default)]
         timeout_ms: Option<u64>,
+        /// SHA-256 of the messages of a model request, hexadecimal.
+        #[serde(default)]
+        request: Option<String>,
     }
     /// Record: an attempt failed and another follows.
     EffectRetried = "effect.retried" {
@@ -322,6 +329,9 @@ events! {
         /// The Git worktree it leaves behind.
         #[serde(default)]
         worktree: Option<WorktreeState>,
+        /// What all its turns did together.
+        #[serde(default)]
+        receipt: Option<Receipt>,
     }
     /// Passing: the answer to `preview_rewind`.
     RewindPreviewed = "rewind.previewed" {

@@ -8,6 +8,7 @@ use crate::context::Compaction;
 use crate::error::ErrorInfo;
 use crate::id::{CallId, EffectKey, ItemId, TurnNumber};
 use crate::model::Thinking;
+use crate::receipt::ProgramRun;
 use crate::record::RecordChange;
 use crate::tool::ToolResult;
 
@@ -123,6 +124,9 @@ pub struct ToolCallItem {
     /// Exit status of the program, if the tool ran one that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// Commands it ran, in order, that ended or were ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<ProgramRun>,
     /// Wall time in milliseconds, once it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
@@ -147,6 +151,7 @@ impl ToolCallItem {
             record: Vec::new(),
             by_user: false,
             exit_code: None,
+            runs: Vec::new(),
             ms: None,
             error: None,
         }

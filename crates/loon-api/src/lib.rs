@@ -16,6 +16,7 @@ pub mod model;
 pub mod money;
 pub mod network;
 pub mod permission;
+pub mod receipt;
 pub mod record;
 pub mod session;
 pub mod subagent;
@@ -38,6 +39,7 @@ pub use money::{Cost, Money, Usage};
 pub use permission::{
     Approval, Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, RuleSet, Subject,
 };
+pub use receipt::{CheckCounts, CheckKind, ProgramRun, Receipt};
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
 pub use session::{
     ExecutionKind, Outcome, SessionAccess, SessionHit, SessionHolder, SessionSummary, ToolSet,

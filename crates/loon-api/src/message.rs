@@ -1,6 +1,7 @@
 //! The conversation as a model request carries it. A call is only representable together with its
 //! result, so no request can hold an orphan.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::id::CallId;
@@ -8,7 +9,7 @@ use crate::model::Thinking;
 use crate::tool::ToolResult;
 
 /// One message of the conversation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Message {
     /// From the user, or from the runtime on the user's side.
     User(Vec<UserPart>),
@@ -17,7 +18,7 @@ pub enum Message {
 }
 
 /// A part of a user message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum UserPart {
     /// Plain text.
     Text(String),
@@ -31,14 +32,14 @@ pub enum UserPart {
 }
 
 /// One answer of a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AssistantMessage {
     /// The parts in the order they came.
     pub parts: Vec<AssistantPart>,
 }
 
 /// A part of an answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum AssistantPart {
     /// Markdown text.
     Text(String),
@@ -49,7 +50,7 @@ pub enum AssistantPart {
 }
 
 /// A tool call that has its result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnsweredCall {
     /// Our id.
     pub id: CallId,

@@ -156,6 +156,8 @@ pub(crate) enum Commands {
         #[arg(long)]
         after_step: bool,
     },
+    /// Fold a session again and compare what comes out with what was recorded.
+    Replay(ReplayArgs),
     /// Models that the settings name.
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -203,6 +205,22 @@ pub(crate) struct ExecArgs {
     pub(crate) output_schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+}
+
+/// A session to fold again.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The session's id, or its beginning.
+    pub(crate) id: String,
+    /// Compare this turn alone.
+    #[arg(long, value_name = "N")]
+    pub(crate) turn: Option<u32>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the session's answers as a script for a provider of kind `script` instead.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["turn", "json"])]
+    pub(crate) as_script: Option<PathBuf>,
 }
 
 /// What standard input carries.

@@ -8,6 +8,7 @@ mod doctor;
 mod exec;
 mod models;
 mod permissions;
+mod replay;
 mod screen;
 mod sessions;
 mod tools;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Demo(args) => demo::run(&args),
         Commands::Sessions(command) => sessions::run(command),
         Commands::Cancel { id, reason, after_step } => cancel::run(&id, reason, after_step),
+        Commands::Replay(args) => replay::run(&args),
         Commands::Models(command) => models::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),

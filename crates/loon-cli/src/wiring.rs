@@ -3,6 +3,7 @@
 mod live;
 mod models;
 mod rules;
+mod secrets;
 mod tools;
 mod web;
 
@@ -26,6 +27,7 @@ pub(crate) use self::live::Follower;
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
+pub(crate) use self::secrets::masked;
 use crate::args::SessionArgs;
 use crate::commands;
 use crate::failure::Failure;
@@ -229,18 +231,26 @@ impl Setup {
         let spawner = Spawner::following(secrets.subscribe());
         let tools =
             tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe(), index.clone());
+        let (redactor, too_short) = secrets::redactor(settings);
         let (follower, updates) = {
+            let redactor = redactor.clone();
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
             let circuits = circuits.clone();
-            Follower::new(self.clone(), &run, Handles { models, prices, circuits, web, secrets })
+            Follower::new(
+                self.clone(),
+                &run,
+                Handles { models, prices, circuits, web, secrets, redactor },
+            )
         };
         let mut remarks = self.remarks();
+        remarks.extend(too_short);
         remarks.extend(follower.remark());
         let deps = Dependencies {
             tools,
             store,
             index,
             clock: Arc::new(SystemClock),
+            redactor,
             pricing: prices,
             circuits,
             models,

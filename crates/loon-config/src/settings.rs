@@ -50,6 +50,9 @@ pub struct Settings {
     /// Which calls run, which ask and which are refused.
     #[schemars(title = "Permissions", extend("x-strict" = true))]
     pub permissions: Permissions,
+    /// What is masked before anything is recorded, shown or sent on.
+    #[schemars(title = "Secrets")]
+    pub secrets: Secrets,
     /// Colours and characters.
     #[schemars(title = "Appearance")]
     pub appearance: Appearance,
@@ -75,6 +78,7 @@ impl Default for Settings {
             context: Context::default(),
             budget: Budget::default(),
             permissions: Permissions::default(),
+            secrets: Secrets::default(),
             appearance: Appearance::default(),
             ui: Ui::default(),
             web: Web::default(),
@@ -332,6 +336,23 @@ pub struct Permissions {
     /// relative paths begin at the workspace root.
     #[schemars(title = "Write roots", extend("x-live" = true))]
     pub write_roots: Vec<String>,
+}
+
+/// What is masked before anything is recorded, shown or sent on. Keys of these settings and of the
+/// environment always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Secrets {
+    /// Mask also what is a credential by its form: tokens of well-known services, private keys,
+    /// passwords in URLs and after `password =`.
+    #[schemars(title = "By their form", extend("x-live" = true))]
+    pub shapes: bool,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self { shapes: true }
+    }
 }
 
 /// When to use colour.

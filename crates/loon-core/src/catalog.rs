@@ -34,10 +34,15 @@ pub async fn tool_catalog(deps: &Dependencies) -> Result<Vec<CatalogEntry>, Erro
     // Nobody reads: a closed line is no error.
     let (events, _) = mpsc::channel(1);
     let (_, commands) = mpsc::channel(1);
-    let execution =
-        Execution::start(Arc::clone(&deps.store), Arc::clone(&deps.clock), start, events)
-            .await
-            .map_err(|error| error.info())?;
+    let execution = Execution::start(
+        Arc::clone(&deps.store),
+        Arc::clone(&deps.clock),
+        deps.redactor.clone(),
+        start,
+        events,
+    )
+    .await
+    .map_err(|error| error.info())?;
     let past = Conversation::default();
     let session = Session::new(deps, Lineage::Root, execution, past, commands)?;
     let entry = |tool: &Arc<dyn loon_kernel::Tool>| CatalogEntry {

@@ -14,10 +14,12 @@ use loon_api::{
 };
 
 mod messages;
+mod receipts;
 mod shorten;
 mod units;
 
 pub(crate) use self::messages::{Compacted, Cuts, UNKNOWN_OUTCOME, Window};
+use self::receipts::Receipts;
 pub(crate) use self::shorten::without_middle;
 
 /// Everything a session knows of its past.
@@ -43,6 +45,7 @@ pub struct Conversation {
     records_before: HashMap<ItemId, Arc<WorkingRecord>>,
     past: Past,
     children: Vec<KnownChild>,
+    receipts: Receipts,
     /// At least so many of the newest items are kept; absent keeps all.
     keep: Option<usize>,
     /// Older items were left out.
@@ -132,6 +135,7 @@ impl Conversation {
 
     /// Takes in one record. Passing events change nothing.
     pub fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
+        self.receipts.apply(turn, event);
         match event {
             AgentEvent::ExecutionStarted(started) => self.past.cwd = PathBuf::from(&started.cwd),
             AgentEvent::TurnStarted(started) => {

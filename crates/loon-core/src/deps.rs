@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::event::Notice;
 use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, ToolSet, WorkingRecord};
-use loon_kernel::{Budget, Circuits, JournalStore, Pricing, Route, Tool};
+use loon_kernel::{Budget, Circuits, JournalStore, Pricing, Redactor, Route, Tool};
 use loon_permission::Policy;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -60,6 +60,8 @@ pub struct Dependencies {
     pub index: SessionIndex,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
+    /// Masks secrets in what is recorded and told.
+    pub redactor: Redactor,
     /// The models.
     pub models: Arc<dyn Models>,
     /// The tools.

@@ -115,11 +115,12 @@ impl Session {
         // Recorded first, so that a crash finds the call to which the intent belongs.
         self.record(Some(turn), ItemCompleted { item: item.clone() }).await?;
         let recorder = self.recorder.clone();
-        let mut output = OutputStream { recorder, turn, item: item.id.clone() };
+        let mut output = OutputStream::new(recorder, turn, item.id.clone());
         let effect = ToolEffect {
             turn,
             key: EffectKey::user_call(turn, index),
             item,
+            unmasked: None,
             by_user: true,
             cwd: self.deps.options.cwd.display().to_string(),
             follow: &mut output,

@@ -12,7 +12,9 @@ use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
 };
-use loon_kernel::{Execution, JournalStore, KernelError, Opening, StartOptions, StoreError};
+use loon_kernel::{
+    Execution, JournalStore, KernelError, Opening, ResumeOptions, StartOptions, StoreError,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -287,6 +289,7 @@ impl Server {
         let mut lean = LeanItems::default();
         let store = Arc::clone(&self.deps.store);
         let clock = Arc::clone(&self.deps.clock);
+        let redactor = self.deps.redactor.clone();
         let options = &self.deps.options;
         let execution = match choice.exec() {
             None => {
@@ -297,7 +300,7 @@ impl Server {
                     parent: None,
                     deadline: options.deadline.value,
                 };
-                Execution::start(store, clock, start, self.events.clone()).await?
+                Execution::start(store, clock, redactor, start, self.events.clone()).await?
             }
             Some(exec) => {
                 let mut fold = |envelope: &Envelope| {
@@ -314,10 +317,9 @@ impl Server {
                 } else {
                     Opening::IfFree
                 };
-                let execution = Execution::resume_within(
-                    store, clock, exec, events, opening, deadline, &mut fold,
-                )
-                .await?;
+                let how = ResumeOptions { exec, opening, deadline };
+                let execution =
+                    Execution::resume_with(store, clock, redactor, how, events, &mut fold).await?;
                 lean.refill(self.deps.store.as_ref(), exec, &mut conversation)?;
                 execution
             }
@@ -450,7 +452,7 @@ impl Server {
         let event = event.into();
         let envelope = Envelope { v: VERSION, seq: None, at, exec, turn: None, event };
         // A front end that is gone has nothing left to be told.
-        let _ = self.events.send(Arc::new(envelope)).await;
+        let _ = self.events.send(Arc::new(self.deps.redactor.envelope(envelope))).await;
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{
-    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ItemBody, Mode, TurnNumber, Usage,
+    AgentEvent, Command, Cost, ErrorCode, ErrorInfo, ItemBody, Mode, Receipt, TurnNumber, Usage,
     WorkingRecord,
 };
 use loon_kernel::{
@@ -67,6 +67,8 @@ pub(crate) struct Summary {
     pub(crate) usage: Usage,
     /// Money of the turns served.
     pub(crate) cost: Cost,
+    /// What the execution did, all its turns together.
+    pub(crate) receipt: Option<Receipt>,
 }
 
 pub(crate) struct Session {
@@ -226,6 +228,7 @@ impl Session {
                 self.close_children().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
+                self.summary.receipt = self.conversation.whole_receipt();
                 return Ok(());
             }
             if self.execution.stop_if_asked().await? {
@@ -356,9 +359,8 @@ impl Session {
         turn: Option<TurnNumber>,
         event: impl Into<AgentEvent>,
     ) -> Result<(), RuntimeError> {
-        let event = event.into();
-        self.recorder.record(turn, event.clone()).await?;
-        self.fold(turn, &event);
+        let recorded = self.recorder.record(turn, event).await?;
+        self.fold(turn, &recorded.event);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use loon_api::{
     Answer, AnswerPart, At, BoxFuture, CallId, Item, ItemBody, ItemId, Thinking, ToolCallItem,
     TurnNumber,
 };
+use loon_kernel::secrets::MaskStream;
 use loon_kernel::{Follow, Progress, Recorder};
 use serde_json::Value;
 
@@ -27,6 +28,8 @@ pub(crate) struct AnswerStream {
     texts: Vec<String>,
     thinkings: u32,
     calls: u32,
+    /// Keeps secrets out of what is told of the open segment.
+    mask: MaskStream,
 }
 
 #[derive(PartialEq, Eq)]
@@ -45,6 +48,7 @@ impl AnswerStream {
         sent: At,
     ) -> Self {
         Self {
+            mask: recorder.redactor().stream(),
             recorder,
             turn,
             step,
@@ -64,6 +68,7 @@ impl AnswerStream {
         match progress {
             Progress::Text(text) => {
                 if self.open != Some(Segment::Text) {
+                    self.close().await;
                     self.open = Some(Segment::Text);
                     self.texts.push(String::new());
                     let id = self.text_id();
@@ -77,6 +82,7 @@ impl AnswerStream {
             }
             Progress::Thinking(text) => {
                 if self.open != Some(Segment::Thinking) {
+                    self.close().await;
                     self.open = Some(Segment::Thinking);
                     self.thinkings += 1;
                     let thinking =
@@ -87,6 +93,9 @@ impl AnswerStream {
             }
             Progress::Arguments { index, name, fragment } => {
                 let id = ItemId::call(self.turn, self.step, index);
+                if self.open != Some(Segment::Call(index)) {
+                    self.close().await;
+                }
                 if index >= self.calls {
                     self.calls = index + 1;
                     let call = waiting_call(
@@ -149,7 +158,26 @@ impl AnswerStream {
 
     async fn delta(&mut self, item: ItemId, of: DeltaKind, text: String) {
         self.size.add(&text);
-        self.recorder.pass(Some(self.turn), ItemDelta { item, of, text }).await;
+        let text = self.mask.push(text);
+        if !text.is_empty() {
+            self.recorder.pass(Some(self.turn), ItemDelta { item, of, text }).await;
+        }
+    }
+
+    /// Tells what was held back of the open segment.
+    async fn close(&mut self) {
+        let (item, of) = match self.open {
+            None => return,
+            Some(Segment::Text) => (self.text_id(), DeltaKind::Text),
+            Some(Segment::Thinking) => (self.thinking_id(), DeltaKind::Thinking),
+            Some(Segment::Call(index)) => {
+                (ItemId::call(self.turn, self.step, index), DeltaKind::Arguments)
+            }
+        };
+        let text = self.mask.finish();
+        if !text.is_empty() {
+            self.recorder.pass(Some(self.turn), ItemDelta { item, of, text }).await;
+        }
     }
 
     fn text_id(&self) -> ItemId {
@@ -177,22 +205,48 @@ impl Follow for AnswerStream {
     fn asks(&mut self, model: &str) {
         model.clone_into(&mut self.model);
     }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.close())
+    }
 }
 
 /// Passes the live output of one tool call on.
 pub(crate) struct OutputStream {
-    pub(crate) recorder: Recorder,
-    pub(crate) turn: TurnNumber,
-    pub(crate) item: ItemId,
+    recorder: Recorder,
+    turn: TurnNumber,
+    item: ItemId,
+    mask: MaskStream,
+}
+
+impl OutputStream {
+    pub(crate) fn new(recorder: Recorder, turn: TurnNumber, item: ItemId) -> Self {
+        let mask = recorder.redactor().stream();
+        Self { recorder, turn, item, mask }
+    }
+
+    async fn tell(&self, text: String) {
+        if !text.is_empty() {
+            let delta = ItemDelta { item: self.item.clone(), of: DeltaKind::Output, text };
+            self.recorder.pass(Some(self.turn), delta).await;
+        }
+    }
 }
 
 impl Follow for OutputStream {
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if let Progress::Output(text) = progress {
-                let delta = ItemDelta { item: self.item.clone(), of: DeltaKind::Output, text };
-                self.recorder.pass(Some(self.turn), delta).await;
+                let text = self.mask.push(text);
+                self.tell(text).await;
             }
+        })
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let text = self.mask.finish();
+            self.tell(text).await;
         })
     }
 }

@@ -5,14 +5,16 @@ mod calls;
 mod deadline;
 mod failover;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loon_api::event::{EffectStatus, ItemCompleted, ItemStarted, TurnFinished, TurnStarted};
 use loon_api::{
-    Answer, ContextParts, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId, Message,
-    ModelRequest, ToolSpec, TurnNumber, TurnStatus, Usage, UserPart,
+    Answer, ContextParts, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemBody, ItemId,
+    ModelRequest, ToolSpec, TurnNumber, TurnStatus, Usage,
 };
 use loon_kernel::{EffectFailure, ModelEffect, ModelOutcome, Route};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::failover::Failover;
@@ -45,6 +47,8 @@ pub(crate) struct RunningTurn {
     schema_retried: bool,
     last_step_denied: bool,
     repeats: RepeatGuard,
+    /// Arguments of the newest answer's calls where the items show masks for secrets.
+    unmasked: BTreeMap<ItemId, Value>,
 }
 
 /// How a turn ends.
@@ -92,6 +96,7 @@ impl Session {
             schema_retried: false,
             last_step_denied: false,
             repeats: RepeatGuard::new(self.deps.options.unattended),
+            unmasked: BTreeMap::new(),
         });
         if !self.lineage.is_child() {
             self.budget.shared.desk.forget_refusal();
@@ -121,6 +126,7 @@ impl Session {
             usage: turn.usage,
             cost: turn.cost,
             models: turn.failover.models(turn.asked.as_deref()),
+            receipt: self.conversation.receipt(),
         };
         self.record(Some(turn.number), finished).await?;
         self.summary.usage += turn.usage;
@@ -243,6 +249,7 @@ impl Session {
                 self.charge(outcome.usage, outcome.cost);
                 self.running()?.failover.note_answer(&outcome.model);
                 self.take_items(number, outcome.items.clone());
+                self.running()?.unmasked.clone_from(&outcome.unmasked);
                 Ok(Ok(outcome))
             }
             Err(failure) => {
@@ -280,20 +287,15 @@ impl Session {
             agents: &self.agents(),
             plan_mode,
         });
-        let Window { mut messages, mut parts } = self.conversation.window();
+        // Guidance comes from files, past the journal.
+        let system = self.recorder.redactor().text(system);
+        let Window { messages, mut parts } = self.conversation.request_window();
         let told: u64 = guidance.iter().map(|(_, text)| estimate::text(text)).sum();
         let catalog = estimate::text(skills);
         parts.system = estimate::text(&system).saturating_sub(told + catalog);
         parts.guidance = told;
         parts.skills += catalog;
         parts.tools = estimate::tools(&tools);
-        if !matches!(messages.last(), Some(Message::User(_)))
-            && !matches!(messages.last(), Some(Message::Assistant(answer))
-                if answer.parts.iter().any(|part| matches!(part, loon_api::AssistantPart::Call(_))))
-        {
-            let go_on = UserPart::Text("Go on.".to_owned());
-            messages.push(Message::User(vec![go_on]));
-        }
         let request = ModelRequest {
             system,
             messages,

@@ -18,6 +18,7 @@ use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
 use crate::recorder::{Recorder, later};
+use crate::secrets::Redactor;
 use crate::store::{JournalStore, JournalWriter, StopRequest, StoreError};
 
 mod lease;
@@ -37,6 +38,17 @@ pub struct StartOptions {
     /// The execution that starts it.
     pub parent: Option<ExecutionId>,
     /// How long it may be at work.
+    pub deadline: Option<Duration>,
+}
+
+/// How an execution goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct ResumeOptions {
+    /// Which.
+    pub exec: ExecutionId,
+    /// How it is opened.
+    pub opening: Opening,
+    /// A deadline in the place of the former one: so much time at work from now on.
     pub deadline: Option<Duration>,
 }
 
@@ -60,16 +72,18 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins an execution and records that.
+    /// Begins an execution and records that. `redactor` masks what it records and tells.
     pub async fn start(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
+        redactor: Redactor,
         options: StartOptions,
         events: mpsc::Sender<Arc<Envelope>>,
     ) -> Result<Self, KernelError> {
         let exec = options.exec.unwrap_or_else(ExecutionId::generate);
         let writer = store.create(exec)?;
-        let recorder = Recorder::new(exec, clock, events, writer, ExecutionState::default());
+        let recorder =
+            Recorder::new(exec, clock, redactor, events, writer, ExecutionState::default());
         let started = ExecutionStarted {
             kind: options.kind,
             cwd: options.cwd,
@@ -88,24 +102,25 @@ impl Execution {
     pub async fn resume(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
+        redactor: Redactor,
         exec: ExecutionId,
         events: mpsc::Sender<Arc<Envelope>>,
         each: &mut (dyn FnMut(&Envelope) + Send),
     ) -> Result<Self, KernelError> {
-        Self::resume_within(store, clock, exec, events, Opening::IfFree, None, each).await
+        let options = ResumeOptions { exec, opening: Opening::IfFree, deadline: None };
+        Self::resume_with(store, clock, redactor, options, events, each).await
     }
 
-    /// The same, opened in this way, with a deadline in the place of the former one: so much time at
-    /// work from now on.
-    pub async fn resume_within(
+    /// The same as the options say.
+    pub async fn resume_with(
         store: Arc<dyn JournalStore>,
         clock: Arc<dyn Clock>,
-        exec: ExecutionId,
+        redactor: Redactor,
+        options: ResumeOptions,
         events: mpsc::Sender<Arc<Envelope>>,
-        opening: Opening,
-        deadline: Option<Duration>,
         each: &mut (dyn FnMut(&Envelope) + Send),
     ) -> Result<Self, KernelError> {
+        let ResumeOptions { exec, opening, deadline } = options;
         let opened = match opening {
             Opening::IfFree => store.open(exec)?,
             Opening::TakeOver => store.take_over(exec)?,
@@ -150,7 +165,7 @@ impl Execution {
             let set = DeadlineSet { deadline_ms: millis(deadline) };
             (None, set.into())
         }));
-        let recorder = Recorder::new(exec, clock, events, opened.writer, state);
+        let recorder = Recorder::new(exec, clock, redactor, events, opened.writer, state);
         recorder.record_each(records).await?;
         if opening == Opening::TakeOver {
             lease::await_free(&recorder);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use loon_api::event::{Decision, EffectStatus};
 use loon_api::{
-    Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ModelRequest, Money,
+    Approval, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Item, ItemId, ModelRequest, Money,
     PermissionRule, ReachedBound, StopReason, Subject, ToolSpec, TurnNumber, Usage,
 };
 use serde_json::Value;
@@ -24,10 +24,14 @@ use crate::supervision::Circuits;
 use crate::tree::Tree;
 
 mod admission;
+mod digest;
 mod model;
 mod replay;
 mod run;
 mod tool;
+mod unmasked;
+
+pub use digest::request_digest;
 
 /// What a gate is built from.
 pub struct GateOptions {
@@ -159,6 +163,8 @@ pub struct ModelOutcome {
     pub items: Vec<Item>,
     /// The answer's text, where the request was for words alone.
     pub words: Option<String>,
+    /// Arguments as the model wrote them, of calls whose recorded ones have masks for secrets.
+    pub unmasked: BTreeMap<ItemId, Value>,
     /// Why the answer ended.
     pub stop: StopReason,
     /// What it used, failed attempts included.
@@ -195,6 +201,8 @@ pub struct ToolEffect<'a> {
     pub key: EffectKey,
     /// The call, waiting.
     pub item: Item,
+    /// Its real arguments, where the item has masks for secrets.
+    pub unmasked: Option<Value>,
     /// The user asked for it, not the model: nobody is asked again.
     pub by_user: bool,
     /// Folder the call runs in, as an approval shows it.

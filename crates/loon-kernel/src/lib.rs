@@ -12,13 +12,16 @@ pub mod native_tool;
 pub mod port;
 pub mod recorder;
 pub mod route;
+pub mod secrets;
 pub mod store;
 pub mod supervision;
 pub mod tree;
 
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
-pub use execution::{CancelMode, Cancelled, Execution, Opening, StartOptions, cancel_by_id};
+pub use execution::{
+    CancelMode, Cancelled, Execution, Opening, ResumeOptions, StartOptions, cancel_by_id,
+};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,
@@ -28,6 +31,7 @@ pub use native_tool::{NativeTool, native_tool};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use route::{Member, Route};
+pub use secrets::Redactor;
 pub use store::{
     Changes, Damage, FileStore, Holder, Imported, JournalStore, JournalWriter, LEFT_OUT,
     MemoryStore, Opened, Place, PlacedRecords, Repaired, Stamp, StopRequest, StoreError, Verified,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loon_api::{
     Answer, At, BoxFuture, EffectKey, FileChange, FileRead, ModelError, ModelInfo, ModelRequest,
-    RecordChange, Subject, ToolResult, ToolSpec,
+    ProgramRun, RecordChange, Subject, ToolResult, ToolSpec,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -83,6 +83,10 @@ pub trait Follow: Send + Sync {
 
     /// Pieces that come from now on are of this model's answer.
     fn asks(&mut self, _model: &str) {}
+    /// Nothing more of this run comes: what was held back can be told now.
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A model that can be asked.
@@ -151,6 +155,8 @@ pub struct ToolOutput {
     pub record: Vec<RecordChange>,
     /// Exit status of the program it ran, if one ended by itself.
     pub exit_code: Option<i32>,
+    /// Commands it ran, in order, that ended or were ended.
+    pub runs: Vec<ProgramRun>,
 }
 
 impl ToolOutput {

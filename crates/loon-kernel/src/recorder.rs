@@ -1,7 +1,8 @@
 //! The recorder: the one way in which records and passing events of an execution come about.
 //!
 //! A record goes to the journal, then into the fold, then to the reader of the stream, in the order
-//! of its number even with concurrent callers. What a dropped caller had written but not yet
+//! of its number even with concurrent callers. Secrets are masked first, so all three have the same
+//! text; who goes on with an event goes on with what was recorded. What a dropped caller had written but not yet
 //! published is published by the next call.
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::KernelError;
 use crate::fold::ExecutionState;
+use crate::secrets::Redactor;
 use crate::store::{JournalWriter, StoreError};
 
 /// A record is durable at latest this long after it was written.
@@ -47,6 +49,7 @@ impl WeakRecorder {
 struct Shared {
     exec: ExecutionId,
     clock: Arc<dyn Clock>,
+    redactor: Redactor,
     events: mpsc::Sender<Arc<Envelope>>,
     /// Fires when nothing more can be written.
     cancel: CancellationToken,
@@ -72,10 +75,14 @@ struct Ledger {
     reader_given_up: bool,
 }
 
+/// An event without secrets, a record once it has its number.
+struct Masked(Envelope);
+
 impl Recorder {
     pub(crate) fn new(
         exec: ExecutionId,
         clock: Arc<dyn Clock>,
+        redactor: Redactor,
         events: mpsc::Sender<Arc<Envelope>>,
         writer: Box<dyn JournalWriter>,
         state: ExecutionState,
@@ -100,6 +107,7 @@ impl Recorder {
         let shared = Shared {
             exec,
             clock,
+            redactor,
             events,
             cancel,
             _listening: AbortOnDropHandle::new(listening),
@@ -131,27 +139,36 @@ impl Recorder {
         &self.shared.clock
     }
 
+    /// Masks secrets in everything that passes.
+    pub fn redactor(&self) -> &Redactor {
+        &self.shared.redactor
+    }
+
     /// Fires when the execution is cancelled or another process took it over.
     pub fn cancel_token(&self) -> &CancellationToken {
         &self.shared.cancel
     }
 
-    /// Writes one record and publishes it. Gives its number.
+    /// Writes one record and publishes it. Gives what was recorded, to go on with.
     pub async fn record(
         &self,
         turn: Option<TurnNumber>,
         event: impl Into<AgentEvent>,
-    ) -> Result<Seq, KernelError> {
-        self.record_all(turn, vec![event.into()]).await
+    ) -> Result<Arc<Envelope>, KernelError> {
+        let mut recorded = self.record_all(turn, vec![event.into()]).await?;
+        recorded.pop().ok_or_else(|| KernelError::Interrupted {
+            exec: self.exec(),
+            what: "a record".to_owned(),
+        })
     }
 
     /// Writes records that belong together and publishes them. On an error none is written. Gives
-    /// the number of the last.
+    /// what was recorded.
     pub async fn record_all(
         &self,
         turn: Option<TurnNumber>,
         events: Vec<AgentEvent>,
-    ) -> Result<Seq, KernelError> {
+    ) -> Result<Vec<Arc<Envelope>>, KernelError> {
         self.record_each(events.into_iter().map(|event| (turn, event)).collect()).await
     }
 
@@ -159,15 +176,15 @@ impl Recorder {
     pub(crate) async fn record_each(
         &self,
         events: Vec<(Option<TurnNumber>, AgentEvent)>,
-    ) -> Result<Seq, KernelError> {
-        let seq = self.write(events)?;
+    ) -> Result<Vec<Arc<Envelope>>, KernelError> {
+        let recorded = self.write(events)?;
         self.publish().await;
-        Ok(seq)
+        Ok(recorded)
     }
 
     /// Tells the reader of something that leaves no record.
     pub async fn pass(&self, turn: Option<TurnNumber>, event: impl Into<AgentEvent>) {
-        let envelope = self.envelope(self.now(), None, turn, event.into());
+        let Masked(envelope) = self.masked(self.now(), turn, event.into());
         self.shared.ledger().outbox.push_back(Arc::new(envelope));
         self.publish().await;
     }
@@ -220,55 +237,60 @@ impl Recorder {
             }
             let mut events = settle(&ledger.state);
             events.push((None, ExecutionCancelled { reason }.into()));
+            let at = ledger.now(self.shared.clock.as_ref());
+            let events =
+                events.into_iter().map(|(turn, event)| self.masked(at, turn, event)).collect();
             self.append(&mut ledger, events)?;
         }
         self.publish().await;
         Ok(true)
     }
 
-    fn write(&self, events: Vec<(Option<TurnNumber>, AgentEvent)>) -> Result<Seq, KernelError> {
+    fn write(
+        &self,
+        events: Vec<(Option<TurnNumber>, AgentEvent)>,
+    ) -> Result<Vec<Arc<Envelope>>, KernelError> {
+        // Their numbers come later: masking must not hold up other writers.
+        let at = self.now();
+        let events = events.into_iter().map(|(turn, event)| self.masked(at, turn, event)).collect();
         let mut ledger = self.shared.ledger();
         if let Some(reason) = &ledger.state.cancelled {
             return Err(KernelError::Cancelled { exec: self.exec(), reason: reason.clone() });
         }
-        self.append(&mut ledger, events)?;
-        Ok(ledger.state.last_seq)
+        self.append(&mut ledger, events)
     }
 
     fn append(
         &self,
         ledger: &mut Ledger,
-        events: Vec<(Option<TurnNumber>, AgentEvent)>,
-    ) -> Result<(), KernelError> {
+        events: Vec<Masked>,
+    ) -> Result<Vec<Arc<Envelope>>, KernelError> {
         if events.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let at = ledger.now(self.shared.clock.as_ref());
         let batch: Vec<Envelope> = (ledger.state.last_seq + 1..)
             .zip(events)
-            .map(|(seq, (turn, event))| self.envelope(at, Some(seq), turn, event))
+            .map(|(seq, Masked(event))| Envelope { seq: Some(seq), at, ..event })
             .collect();
         let appended = ledger.writer.append(&batch);
         self.shared.notice_fence(appended)?;
-        for envelope in batch {
-            ledger.state.apply(&envelope);
-            ledger.outbox.push_back(Arc::new(envelope));
+        let recorded: Vec<Arc<Envelope>> = batch.into_iter().map(Arc::new).collect();
+        for envelope in &recorded {
+            ledger.state.apply(envelope);
+            ledger.outbox.push_back(Arc::clone(envelope));
         }
         if !ledger.lazy_sync_waits {
             ledger.lazy_sync_waits = true;
             tokio::spawn(sync_later(Arc::downgrade(&self.shared), Arc::clone(&self.shared.clock)));
         }
-        Ok(())
+        Ok(recorded)
     }
 
-    fn envelope(
-        &self,
-        at: At,
-        seq: Option<Seq>,
-        turn: Option<TurnNumber>,
-        event: AgentEvent,
-    ) -> Envelope {
-        Envelope { v: VERSION, seq, at, exec: self.exec(), turn, event }
+    /// The one place at which events are made.
+    fn masked(&self, at: At, turn: Option<TurnNumber>, event: AgentEvent) -> Masked {
+        let event = Envelope { v: VERSION, seq: None, at, exec: self.exec(), turn, event };
+        Masked(self.shared.redactor.envelope(event))
     }
 
     async fn publish(&self) {

@@ -16,6 +16,7 @@ mod verify;
 
 pub use file::{FileStore, Imported, make_private_folder};
 pub use line::LEFT_OUT;
+pub(crate) use line::hash as sha256;
 pub use memory::MemoryStore;
 pub use shelf::{Changes, Holder, Place, PlacedRecords, Stamp};
 

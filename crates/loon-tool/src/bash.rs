@@ -3,15 +3,17 @@
 pub(crate) mod live;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use loon_api::{Subject, ToolClass};
+use loon_api::{ProgramRun, Subject, ToolClass};
 use loon_exec::{Cause, Exit, Finished, SpawnError, Spawner};
 use loon_kernel::{EffectContext, NativeTool, Progress, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::project::Kind;
+use crate::runner::counts::Counter;
 use crate::status::{status, tell_leftovers};
 use crate::text;
 use crate::workspace::Workspace;
@@ -89,6 +91,8 @@ impl NativeTool for Bash {
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
         let live = Arc::new(LiveOutput::default());
         let listener = Arc::clone(&live);
+        let counter = Arc::new(Mutex::new(Kind::of_line(&args.command).map(Counter::new)));
+        let counting = Arc::clone(&counter);
         let run = self
             .spawner
             .bash(&args.command, self.workspace.root())
@@ -96,7 +100,12 @@ impl NativeTool for Bash {
             .keep(KEEP, KEEP)
             .timeout(args.timeout())
             .cancel(cx.cancel.clone())
-            .on_output(move |bytes| listener.push(bytes))
+            .on_output(move |bytes| {
+                if let Some(counter) = &mut *lock(&counting) {
+                    counter.push(bytes);
+                }
+                listener.push(bytes);
+            })
             .run();
         let ended = tokio::select! {
             ended = run => ended,
@@ -107,10 +116,24 @@ impl NativeTool for Bash {
             let _ = cx.progress.try_send(Progress::Output(rest));
         }
         match ended {
-            Ok(finished) => result(&finished, args.timeout()),
+            Ok(finished) => {
+                let mut output = result(&finished, args.timeout());
+                let counts = lock(&counter).take().map(|counter| counter.finish().1);
+                output.runs.push(ProgramRun {
+                    line: args.command,
+                    exit_code: output.exit_code,
+                    check: None,
+                    counts: counts.unwrap_or_default(),
+                });
+                output
+            }
             Err(error) => refusal(&error),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The beginning of a command, one safe line.

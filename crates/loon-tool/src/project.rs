@@ -9,6 +9,7 @@ mod python;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use loon_api::CheckKind;
 use serde::Deserialize;
 
 use crate::open;
@@ -28,6 +29,15 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     pub(crate) const ALL: [Self; 3] = [Self::Test, Self::Build, Self::Lint];
+
+    /// What its commands check.
+    pub(crate) fn check(self) -> CheckKind {
+        match self {
+            Self::Test => CheckKind::Test,
+            Self::Build => CheckKind::Build,
+            Self::Lint => CheckKind::Lint,
+        }
+    }
 }
 
 impl fmt::Display for Purpose {
@@ -52,6 +62,19 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::Cargo, Self::Node, Self::Go, Self::Python];
+
+    /// Whose output a shell line is likely to print. A wrong guess finds nothing to count.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        let names: [(&[&str], Self); 4] = [
+            (&["cargo "], Self::Cargo),
+            (&["go test", "go vet", "go build"], Self::Go),
+            (&["pytest", "unittest", "python", "ruff", "mypy"], Self::Python),
+            (&["npm ", "npx ", "pnpm ", "yarn ", "bun ", "jest", "vitest", "node "], Self::Node),
+        ];
+        let named =
+            names.into_iter().find(|(words, _)| words.iter().any(|word| line.contains(word)));
+        named.map(|(_, kind)| kind)
+    }
 
     /// Files that make a folder a project of this kind, the most telling first.
     fn manifests(self) -> &'static [&'static str] {
@@ -105,6 +128,7 @@ pub(crate) struct Request {
 pub(crate) struct Plan {
     pub(crate) folder: PathBuf,
     pub(crate) kind: Kind,
+    pub(crate) purpose: Purpose,
     /// Program and arguments of each command, one after another.
     pub(crate) commands: Vec<Vec<String>>,
     /// Variables they are given.
@@ -182,7 +206,7 @@ pub(crate) fn plan(
         Kind::Go => (go::commands(&project, request)?, Vec::new()),
         Kind::Python => (python::commands(&project, request)?, Vec::new()),
     };
-    Ok(Plan { folder, kind, commands, variables })
+    Ok(Plan { folder, kind, purpose: request.purpose, commands, variables })
 }
 
 fn check(request: &Request) -> Result<(), String> {

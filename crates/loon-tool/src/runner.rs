@@ -1,14 +1,14 @@
 //! What `run_tests`, `run_build` and `run_lint` share: the run of a project's commands and its
 //! report.
 
-mod counts;
+pub(crate) mod counts;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use loon_api::Subject;
+use loon_api::{ProgramRun, Subject};
 use loon_exec::{Cause, Finished, SpawnError, Spawner};
 use loon_kernel::{EffectContext, Progress, ToolOutput};
 use schemars::JsonSchema;
@@ -115,7 +115,7 @@ impl Runner {
                     let took = begun.elapsed();
                     let ran = Ran { command, finished: &finished, took, timeout: left };
                     left = left.saturating_sub(took);
-                    report.add(&self.place(&plan.folder), &plan, &ran, &counter.summary());
+                    report.add(&self.place(&plan.folder), &plan, &ran, counter);
                     if finished.exit.cause != Cause::Ended {
                         break;
                     }
@@ -221,14 +221,16 @@ struct Report {
     summaries: Vec<String>,
     failed: bool,
     exit_code: Option<i32>,
+    runs: Vec<ProgramRun>,
 }
 
 impl Report {
-    fn add(&mut self, place: &str, plan: &Plan, ran: &Ran<'_>, counts: &str) {
+    fn add(&mut self, place: &str, plan: &Plan, ran: &Ran<'_>, counter: Counter) {
+        let (words, counts) = counter.finish();
         let exit = ran.finished.exit;
         let mut summary = end(exit, tenths(ran.timeout));
-        if !counts.is_empty() {
-            let _ = write!(summary, ", {counts}");
+        if !words.is_empty() {
+            let _ = write!(summary, ", {words}");
         }
         let line = line(ran.command).unwrap_or_default();
         let _ = write!(self.text, "$ {}\n[in {place}", text::visible_line(&line));
@@ -242,6 +244,8 @@ impl Report {
         self.text.push('\n');
         self.failed |= !exit.is_success();
         let code = exit.code.filter(|_| exit.cause == Cause::Ended);
+        let check = Some(plan.purpose.check());
+        self.runs.push(ProgramRun { line, exit_code: code, check, counts });
         // The first failure is the status of the call.
         if self.exit_code.is_none_or(|code| code == 0) {
             self.exit_code = code;
@@ -264,6 +268,7 @@ impl Report {
         let mut output = ToolOutput::ok(self.text, self.summaries.join("; "));
         output.result.is_error = self.failed;
         output.exit_code = self.exit_code;
+        output.runs = self.runs;
         output
     }
 }

@@ -238,6 +238,7 @@ impl Script {
             usage: Usage::default(),
             cost: Cost::default(),
             models: Vec::new(),
+            receipt: None,
         };
         self.send(finished).await;
     }
@@ -251,6 +252,7 @@ impl Script {
             target: "lab/sonnet".to_owned(),
             item: None,
             timeout_ms: None,
+            request: None,
         };
         self.send(started).await;
         let thought = ItemId::thinking(turn, 0, 0);

@@ -107,6 +107,11 @@ pub(crate) enum Body {
         /// What to do.
         hints: Vec<String>,
     },
+    /// What a turn verifiably did.
+    Receipt {
+        /// One line, and below it the rest.
+        text: String,
+    },
     /// A turn that did not complete.
     Ended {
         /// How it ended.

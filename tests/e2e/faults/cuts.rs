@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use loon_api::{AgentEvent, Envelope, ExecutionId};
-use loon_kernel::{Execution, FileStore, JournalStore, StoreError, SystemClock};
+use loon_kernel::{Execution, FileStore, JournalStore, Redactor, StoreError, SystemClock};
 use loon_testkit::{Home, Loon, ModelServer, Repo, calls, text};
 use serde_json::json;
 use tempfile::TempDir;
@@ -113,7 +113,14 @@ fn resume_after_cut(written: &Written, whole: &[Envelope], cut: usize) {
     let runtime = runtime.expect("a runtime");
     let mut seen = Vec::new();
     let mut each = |record: &Envelope| seen.push(record.clone());
-    let resumed = runtime.block_on(Execution::resume(port, clock, written.exec, events, &mut each));
+    let resumed = runtime.block_on(Execution::resume(
+        port,
+        clock,
+        Redactor::default(),
+        written.exec,
+        events,
+        &mut each,
+    ));
     let journal = store.dir(written.exec).join("journal.jsonl");
     if kept == 0 {
         let error = resumed.err().expect("nothing to go on from");

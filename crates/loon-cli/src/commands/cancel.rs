@@ -8,6 +8,7 @@ use crate::paths::Paths;
 /// Takes the session over from whoever writes it and records the cancel, or has it end after its
 /// step. Exit status 1 if it was cancelled before.
 pub(super) fn run(id: &str, reason: Option<String>, after_step: bool) -> Result<u8, Failure> {
+    let reason = reason.map(crate::wiring::masked);
     let store = FileStore::new(Paths::from_environment()?.data);
     let exec = super::find_session(&store, id)?;
     let mode = if after_step { CancelMode::AfterStep } else { CancelMode::Now };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::{
-    AgentEvent, ChecklistStep, Envelope, ItemBody, RecordChange, ToolCallItem, ToolCallStatus,
+    AgentEvent, ChecklistStep, Envelope, ItemBody, Receipt, RecordChange, ToolCallItem,
+    ToolCallStatus,
 };
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -185,6 +186,11 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
         AgentEvent::BudgetReached(event) => say(&format!("· {}; it waits", event.reached)),
         AgentEvent::BudgetChanged(_) => say("· the bounds of the budget changed"),
+        AgentEvent::TurnFinished(turn) => {
+            if let Some(line) = turn.receipt.as_ref().and_then(Receipt::line) {
+                say(&format!("· {line}"));
+            }
+        }
         AgentEvent::SubagentFinished(child) => {
             say(&format!("· agent {} ({}) {}", child.id, child.agent, child.status.words()));
         }

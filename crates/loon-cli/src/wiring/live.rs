@@ -7,13 +7,13 @@ use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{ErrorInfo, Money, Usage};
 use loon_config::{SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
-use loon_kernel::{Circuits, Pricing, Route};
+use loon_kernel::{Circuits, Pricing, Redactor, Route};
 use loon_model::pricing::PriceTable;
 use loon_tool::WebOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{RunOptions, SettingsModels, Setup, web};
+use super::{RunOptions, SettingsModels, Setup, secrets, web};
 use crate::safe::plain;
 
 /// The models of the settings as they are now.
@@ -70,12 +70,15 @@ pub(super) struct Handles {
     pub(super) web: watch::Sender<Arc<WebOptions>>,
     /// Names of variables that no tool's process may see.
     pub(super) secrets: watch::Sender<Arc<[String]>>,
+    pub(super) redactor: Redactor,
 }
 
 impl Handles {
     fn renew(&self, setup: &Setup) {
         let settings = &setup.loaded.settings;
         let models = SettingsModels::new(settings, &setup.root);
+        // A new key is masked before anything can use it.
+        secrets::renew(&self.redactor, settings);
         self.prices.replace(models.prices());
         self.models.replace(models);
         // A provider may be another server now.

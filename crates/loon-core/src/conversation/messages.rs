@@ -56,6 +56,29 @@ pub(crate) struct Cuts {
 }
 
 impl Conversation {
+    /// The messages of the next request: the conversation, ended so that a model has something to
+    /// answer.
+    pub fn request_messages(&self) -> Vec<Message> {
+        self.request_window().messages
+    }
+
+    /// The same with what they weigh.
+    pub(crate) fn request_window(&self) -> Window {
+        let mut window = self.window();
+        let waits_for_answer = match window.messages.last() {
+            Some(Message::User(_)) => true,
+            Some(Message::Assistant(answer)) => {
+                answer.parts.iter().any(|part| matches!(part, AssistantPart::Call(_)))
+            }
+            None => false,
+        };
+        if !waits_for_answer {
+            let go_on = UserPart::Text("Go on.".to_owned());
+            window.messages.push(Message::User(vec![go_on]));
+        }
+        window
+    }
+
     /// The conversation as a model is sent it. A call without a recorded result gets one that says
     /// so: no request can hold an orphan. The working record as it stood when a turn began stands
     /// before the turn's first words, if it differs from what stood there last; it is the same text

@@ -179,6 +179,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
         store: Arc::new(MemoryStore::default()),
         index: crate::index::SessionIndex::in_memory(),
         clock: Arc::new(SystemClock),
+        redactor: loon_kernel::Redactor::default(),
         models: Arc::new(OneModel(Arc::clone(&model))),
         tools: Arc::new(move |_| {
             let barrier = Arc::new(tokio::sync::Barrier::new(2));

@@ -69,6 +69,7 @@ impl Session {
                 usage: Usage::default(),
                 cost: Cost::default(),
                 models: Vec::new(),
+                receipt: self.conversation.receipt(),
             };
             self.record(Some(turn), finished).await?;
         }

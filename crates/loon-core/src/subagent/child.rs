@@ -56,6 +56,10 @@ impl Child {
             let _ = execution.cancel(Some("The parent stopped it.".to_owned())).await;
         }
         let state = execution.state();
+        let receipt = served
+            .as_ref()
+            .and_then(|served| served.summary.as_ref().ok())
+            .and_then(|summary| summary.receipt.clone());
         let (status, error) = match (&state.cancelled, served) {
             // Its turn says more precisely that the deadline cancelled it.
             (_, Some(served)) if ran_out_of_time(&served) => end_of(Some(served)),
@@ -86,6 +90,7 @@ impl Child {
             ms: Some(state.resources.ms),
             effects: Some(state.resources.count),
             worktree,
+            receipt,
         }
     }
 }
@@ -170,6 +175,7 @@ fn broken(agent: &Agent, error: &JoinError) -> SubagentFinished {
         ms: Some(used.ms),
         effects: Some(used.count),
         worktree: None,
+        receipt: None,
     }
 }
 

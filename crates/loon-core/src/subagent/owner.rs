@@ -202,6 +202,7 @@ impl Session {
                 ms: Some(used.ms),
                 effects: Some(used.count),
                 worktree,
+                receipt: None,
             };
             self.record(None, finished).await?;
         }

@@ -125,7 +125,8 @@ impl Subagents {
             deadline: deps.options.deadline.value,
         };
         let store = Arc::clone(&deps.store);
-        let execution = Execution::start(store, Arc::clone(&clock), start, sender)
+        let redactor = deps.redactor.clone();
+        let execution = Execution::start(store, Arc::clone(&clock), redactor, start, sender)
             .await
             .map_err(|error| error.info())?;
         let id = self.next_id();

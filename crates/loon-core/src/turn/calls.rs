@@ -83,10 +83,12 @@ impl Session {
         let recorder = self.recorder.clone();
         let cwd = self.deps.options.cwd.display().to_string();
         let key = effect_of(&item.id).unwrap_or_else(|| EffectKey::new(item.id.as_str()));
+        let unmasked = self.turn.as_ref().and_then(|turn| turn.unmasked.get(&item.id).cloned());
         async move {
-            let mut output = OutputStream { recorder, turn, item: item.id.clone() };
+            let mut output = OutputStream::new(recorder, turn, item.id.clone());
+            let follow = &mut output;
             let effect =
-                ToolEffect { turn, key, item, by_user: false, cwd, follow: &mut output, cancel };
+                ToolEffect { turn, key, item, unmasked, by_user: false, cwd, follow, cancel };
             gate.tool(effect).await
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::{CancelMode, Cancelled, Execution, SETTLE, StartOptions, cancel_by_id};
 use crate::clock::ManualClock;
+use crate::secrets::Redactor;
 use crate::store::{FileStore, JournalStore, MemoryStore};
 
 mod cancellation;
@@ -42,12 +43,22 @@ impl Fixture {
             deadline,
         };
         let (store, clock) = (Arc::clone(&self.store), Arc::new(self.clock.clone()));
-        Execution::start(store, clock, options, self.events.clone()).await.unwrap()
+        Execution::start(store, clock, Redactor::default(), options, self.events.clone())
+            .await
+            .unwrap()
     }
 
     async fn resume(&self, of: &Execution) -> Result<Execution, crate::KernelError> {
         let (store, clock) = (Arc::clone(&self.store), Arc::new(self.clock.clone()));
-        Execution::resume(store, clock, of.exec(), self.events.clone(), &mut |_| {}).await
+        Execution::resume(
+            store,
+            clock,
+            Redactor::default(),
+            of.exec(),
+            self.events.clone(),
+            &mut |_| {},
+        )
+        .await
     }
 
     fn records(&self, of: &Execution) -> Vec<Envelope> {
@@ -76,6 +87,7 @@ fn begun(key: &str) -> AgentEvent {
         target: "t".to_owned(),
         item: None,
         timeout_ms: None,
+        request: None,
     };
     event.into()
 }
@@ -124,7 +136,9 @@ async fn resuming_replays_everything_and_settles_what_was_cut_off() {
     let mut each = |record: &Envelope| seen.push(record.clone());
     let (store, clock) = (Arc::clone(&fixture.store), Arc::new(fixture.clock.clone()));
     let events = fixture.events.clone();
-    let second = Execution::resume(store, clock, exec, events, &mut each).await.unwrap();
+    let second = Execution::resume(store, clock, Redactor::default(), exec, events, &mut each)
+        .await
+        .unwrap();
     assert_eq!(seen, written);
     let new = &fixture.records(&second)[written.len()..];
     let AgentEvent::ExecutionResumed(resumed) = &new[0].event else { panic!("{new:?}") };
@@ -179,7 +193,15 @@ async fn a_cancelled_execution_is_not_resumed_and_gets_no_record() {
     let of = execution.exec();
     drop(execution);
     let (store, clock) = (Arc::clone(&fixture.store), Arc::new(fixture.clock.clone()));
-    let resumed = Execution::resume(store, clock, of, fixture.events.clone(), &mut |_| {}).await;
+    let resumed = Execution::resume(
+        store,
+        clock,
+        Redactor::default(),
+        of,
+        fixture.events.clone(),
+        &mut |_| {},
+    )
+    .await;
     assert_eq!(resumed.err().unwrap().code(), ErrorCode::Cancelled);
     assert_eq!(fixture.store.read(of).unwrap().count(), 2);
 }
@@ -278,7 +300,10 @@ async fn word_left_for_an_owner_that_died_holds() {
     drop(owner);
     let (store, clock) = (Arc::clone(&fixture.store), Arc::new(fixture.clock.clone()));
     let events = fixture.events.clone();
-    let error = Execution::resume(store, clock, exec, events, &mut |_| {}).await.err().unwrap();
+    let error = Execution::resume(store, clock, Redactor::default(), exec, events, &mut |_| {})
+        .await
+        .err()
+        .unwrap();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     let last = fixture.store.read(exec).unwrap().last().unwrap().unwrap();
     assert_eq!(last.event.kind(), "execution.cancelled");

@@ -53,12 +53,13 @@ fn turn() -> AgentEvent {
 fn turn_end() -> AgentEvent {
     let status = TurnStatus::Completed;
     let (usage, cost) = (Usage::default(), Cost::default());
-    TurnFinished { status, error: None, steps: 1, usage, cost, models: vec![] }.into()
+    TurnFinished { status, error: None, steps: 1, usage, cost, models: vec![], receipt: None }
+        .into()
 }
 
 fn effect(key: &str, kind: EffectKind) -> AgentEvent {
     let (key, target) = (EffectKey::new(key), "x".to_owned());
-    EffectStarted { key, kind, target, item: None, timeout_ms: None }.into()
+    EffectStarted { key, kind, target, item: None, timeout_ms: None, request: None }.into()
 }
 
 fn usage(input: u64, output: u64) -> Usage {

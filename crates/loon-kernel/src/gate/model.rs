@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use self::attempts::Attempts;
 use self::meter::{Meter, Spent};
 use self::reroute::{Found, Heirs, Tried};
+use super::digest::request_digest;
 use super::run::Limits;
+use super::unmasked::{items_of, unmasked};
 use super::{EffectFailure, Gate, ModelEffect, ModelOutcome, Stop};
 use crate::clock::millis;
 use crate::error::KernelError;
@@ -122,6 +124,7 @@ impl Gate {
             Err(Broken::Journal(error)) => return Err(unrecorded(&error)),
         };
         let (items, words) = take(&answer);
+        let words = words.map(|words| recorder.redactor().text(words));
         let note = ModelNote {
             stop: answer.stop,
             items: items.len() as u64,
@@ -134,13 +137,15 @@ impl Gate {
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
         let Spent { usage, cost } = meter.all;
-        recorder.record_all(Some(effect.turn), records).await.map_err(|error| EffectFailure {
-            usage,
-            cost,
-            ..unrecorded(&error)
-        })?;
+        let records = recorder
+            .record_all(Some(effect.turn), records)
+            .await
+            .map_err(|error| EffectFailure { usage, cost, ..unrecorded(&error) })?;
         self.tell_metered(&model, cost).await;
-        Ok(ModelOutcome { items, words, stop: answer.stop, usage, cost, model })
+        let recorded = items_of(&records);
+        let unmasked = unmasked(&items, &recorded);
+        let stop = answer.stop;
+        Ok(ModelOutcome { items: recorded, unmasked, words, stop, usage, cost, model })
     }
 
     /// Sends the request along its route. Gives the answer and the name of the model that gave it.
@@ -163,6 +168,7 @@ impl Gate {
             target: route.info().name.clone(),
             item: None,
             timeout_ms: effect.timeout.map(millis),
+            request: Some(request_digest(&effect.request.messages)),
         };
         self.execution.recorder().record(Some(effect.turn), started).await?;
         let began = self.first_began(&effect.key);

@@ -1,5 +1,6 @@
 //! Giving back the outcome of an effect that ended before.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loon_api::event::EffectStatus;
@@ -46,7 +47,8 @@ impl Gate {
                     .await
                     .map_err(|error| unrecorded(&error))?;
                 let (usage, cost) = (known.usage, known.cost);
-                Ok(ModelOutcome { items, words, stop, usage, cost, model })
+                let unmasked = BTreeMap::new();
+                Ok(ModelOutcome { items, unmasked, words, stop, usage, cost, model })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

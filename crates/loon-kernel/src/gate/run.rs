@@ -127,7 +127,7 @@ pub(super) async fn followed<T>(
                 biased;
                 progress = arriving.recv() => match progress {
                     Some(progress) => follow.take(progress).await,
-                    None => return,
+                    None => break,
                 },
                 () = ended.notified() => break,
             }
@@ -135,6 +135,7 @@ pub(super) async fn followed<T>(
         while let Ok(progress) = arriving.try_recv() {
             follow.take(progress).await;
         }
+        follow.end().await;
     };
     futures_util::future::join(work, taking).await.0
 }

@@ -23,6 +23,7 @@ use super::{
 use crate::clock::ManualClock;
 use crate::execution::{Execution, StartOptions};
 use crate::port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
+use crate::secrets::Redactor;
 use crate::store::{JournalStore, MemoryStore};
 
 mod budget;
@@ -263,7 +264,10 @@ async fn house(deadline: Option<Duration>) -> House {
         deadline,
     };
     let port: Arc<dyn JournalStore> = Arc::<MemoryStore>::clone(&store);
-    let execution = Execution::start(port, Arc::new(clock.clone()), options, sender).await.unwrap();
+    let execution =
+        Execution::start(port, Arc::new(clock.clone()), Redactor::default(), options, sender)
+            .await
+            .unwrap();
     House { store, clock, execution, events }
 }
 
@@ -320,6 +324,7 @@ fn call(index: u32, tool: &str, arguments: Value) -> ToolEffect<'static> {
         turn: 1,
         key: EffectKey::call(1, 0, index),
         item: Item { id: ItemId::call(1, 0, index), turn: 1, body },
+        unmasked: None,
         by_user: false,
         cwd: "~/w".to_owned(),
         follow: Box::leak(Box::new(Ignored)),

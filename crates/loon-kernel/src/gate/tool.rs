@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::replay::{no_outcome, under_way};
 use super::run::{Limits, Ran, followed, progress_channel};
+use super::unmasked::items_of;
 use super::{ApprovalAnswer, Gate, Stop, ToolEffect, Verdict};
 use crate::clock::millis;
 use crate::error::KernelError;
@@ -88,7 +89,7 @@ impl Gate {
             Err(ended) => return self.finish(effect, call.clone(), ended, None).await,
         };
         let tool = &judged.tool;
-        let timeout = tool.timeout(&call.arguments).or(self.terms().tool_timeout);
+        let timeout = tool.timeout(effect.arguments(call)).or(self.terms().tool_timeout);
         self.show(effect, call, ToolCallStatus::Running).await;
         let began = recorder.now();
         if !tool.spec().class.is_read_only() {
@@ -117,17 +118,21 @@ impl Gate {
         let Some(tool) = self.tools.get(&call.tool).cloned() else {
             return Ok(Err(Self::unknown_tool(&call.tool)));
         };
-        if !call.arguments.is_object() {
-            return Ok(Err(Ended::invalid(no_object(&call.arguments))));
+        let arguments = effect.unmasked.clone().unwrap_or_else(|| call.arguments.clone());
+        if !arguments.is_object() {
+            return Ok(Err(Ended::invalid(no_object(&arguments))));
         }
         if call.title.is_empty() {
-            call.title = shortened(tool.title(&call.arguments), MAX_TITLE);
+            call.title = shortened(tool.title(&arguments), MAX_TITLE);
         }
-        let subjects = match tool.subjects(&call.arguments) {
+        if let Some(text) = self.writes_mask(tool.as_ref(), &arguments) {
+            return Ok(Err(Ended::invalid(text)));
+        }
+        let subjects = match tool.subjects(&arguments) {
             Ok(subjects) => subjects,
             Err(text) => return Ok(Err(Ended::invalid(text))),
         };
-        let verdict = self.judge(tool.spec(), &call.arguments, &subjects);
+        let verdict = self.judge(tool.spec(), &arguments, &subjects);
         let judged = |tool, subjects: Vec<Subject>| Judged { tool, subjects: subjects.into() };
         match verdict {
             Verdict::Allow => Ok(Ok(judged(tool, subjects))),
@@ -195,6 +200,7 @@ impl Gate {
             target: call.tool.clone(),
             item: Some(effect.item.id.clone()),
             timeout_ms: timeout.map(millis),
+            request: None,
         };
         recorder.record(Some(effect.turn), started).await?;
         recorder.make_durable().await
@@ -212,7 +218,8 @@ impl Gate {
         let (key, subjects) = (effect.key.clone(), Arc::clone(&judged.subjects));
         let hidden = self.authorities.iter().flat_map(|it| it.hidden(judged.tool.spec())).collect();
         let cx = EffectContext { key, subjects, hidden, cancel: stop.clone(), progress };
-        let run = judged.tool.run(Admitted::new(effect.key.clone()), &call.arguments, &cx);
+        let arguments = effect.arguments(call).clone();
+        let run = judged.tool.run(Admitted::new(effect.key.clone()), &arguments, &cx);
         let limits = Limits { cancel: &effect.cancel, timeout };
         let ran = followed(self.supervise(run, &stop, &limits), arriving, effect.follow).await;
         match ran {
@@ -246,9 +253,10 @@ impl Gate {
         let recorded = recorder.record_all(Some(effect.turn), records).await;
         self.tree.tell().await;
         match recorded {
+            Ok(records) => Ok(items_of(&records).pop().unwrap_or(item)),
             // The call did end; that this could not be recorded must not change what the model and
             // the user are told of it, when a cancel is the reason.
-            Ok(_) | Err(KernelError::Cancelled { .. }) => Ok(item),
+            Err(KernelError::Cancelled { .. }) => Ok(recorder.redactor().item(item)),
             Err(error) => Err(error),
         }
     }
@@ -297,6 +305,13 @@ impl Gate {
             },
             Err(error) => final_item(effect, call, Ended::unrecorded(&error), None),
         }
+    }
+}
+
+impl ToolEffect<'_> {
+    /// The arguments that count, which nobody is shown where they hold a secret.
+    fn arguments<'a>(&'a self, call: &'a ToolCallItem) -> &'a Value {
+        self.unmasked.as_ref().unwrap_or(&call.arguments)
     }
 }
 
@@ -435,6 +450,7 @@ fn final_item(
         reads: ended.output.reads,
         record: ended.output.record,
         exit_code: ended.output.exit_code,
+        runs: ended.output.runs,
         ms,
         error,
         ..call
@@ -463,7 +479,7 @@ fn approval(
         item: effect.item.id.clone(),
         tool: call.tool.clone(),
         arguments: call.arguments.clone(),
-        detail: tool.preview(&call.arguments).unwrap_or(exact),
+        detail: tool.preview(effect.arguments(call)).unwrap_or(exact),
         reasons,
         cwd: effect.cwd.clone(),
         always,

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::{LAZY_SYNC, Recorder};
 use crate::clock::ManualClock;
 use crate::fold::ExecutionState;
+use crate::secrets::Redactor;
 use crate::store::{JournalWriter, StoreError, SyncJob};
 
 /// A writer that shows what was asked of it.
@@ -59,6 +60,7 @@ fn recorder(places: usize) -> (Recorder, Probe, ManualClock, mpsc::Receiver<Arc<
     let recorder = Recorder::new(
         ExecutionId::generate(),
         Arc::new(clock.clone()),
+        Redactor::default(),
         sender,
         Box::new(probe.clone()),
         ExecutionState::default(),
@@ -77,9 +79,10 @@ fn seqs(events: &mut mpsc::Receiver<Arc<Envelope>>) -> Vec<Option<u64>> {
 #[tokio::test]
 async fn records_are_numbered_and_published_with_passing_events_in_between() {
     let (recorder, probe, _, mut events) = recorder(8);
-    assert_eq!(recorder.record(None, note("a")).await.unwrap(), 1);
+    assert_eq!(recorder.record(None, note("a")).await.unwrap().seq, Some(1));
     recorder.pass(Some(3), note("b")).await;
-    assert_eq!(recorder.record_all(Some(3), vec![note("c"), note("d")]).await.unwrap(), 3);
+    let both = recorder.record_all(Some(3), vec![note("c"), note("d")]).await.unwrap();
+    assert_eq!(both.iter().map(|record| record.seq).collect::<Vec<_>>(), [Some(2), Some(3)]);
     assert_eq!(*probe.written.lock().unwrap(), [vec![1], vec![2, 3]]);
     assert_eq!(seqs(&mut events), [Some(1), None, Some(2), Some(3)]);
     assert_eq!(recorder.state().last_seq, 3);
@@ -116,7 +119,7 @@ async fn what_a_dropped_caller_wrote_is_published_by_the_next() {
     assert_eq!(seqs(&mut events), [Some(1)]);
     let third = recorder.record(None, note("next"));
     let (third, second) = tokio::join!(third, events.recv());
-    assert_eq!((third.unwrap(), second.unwrap().seq), (3, Some(2)));
+    assert_eq!((third.unwrap().seq, second.unwrap().seq), (Some(3), Some(2)));
     assert_eq!(seqs(&mut events), [Some(3)]);
 }
 

@@ -17,7 +17,7 @@ pub(super) const LINE_LIMIT: usize = 64 * 1024;
 const STRING_LIMIT: usize = 8 * 1024;
 
 /// The hash of a line, hexadecimal.
-pub(super) type Hash = String;
+pub(crate) type Hash = String;
 
 /// `prev` of the first line.
 pub(super) fn no_hash() -> Hash {
@@ -25,7 +25,7 @@ pub(super) fn no_hash() -> Hash {
 }
 
 /// SHA-256, hexadecimal.
-pub(super) fn hash(bytes: &[u8]) -> Hash {
+pub(crate) fn hash(bytes: &[u8]) -> Hash {
     use std::fmt::Write;
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a string cannot fail.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use loon_api::CheckCounts;
+
 use crate::project::Kind;
 use crate::text::Terminal;
 
@@ -10,7 +12,7 @@ const LINE: usize = 4 * 1024;
 
 /// Reads output as it comes, a piece at a time.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     kind: Kind,
     line: Vec<u8>,
     counts: Counts,
@@ -35,7 +37,7 @@ struct Counts {
 }
 
 impl Counter {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self {
             kind,
             line: Vec::new(),
@@ -46,7 +48,7 @@ impl Counter {
         }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LINE.saturating_sub(self.line.len());
             self.line.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -70,13 +72,17 @@ impl Counter {
     }
 
     /// `10 passed, 2 failed`; empty if nothing was printed.
-    pub(super) fn summary(mut self) -> String {
+    /// What was counted, in words and as numbers.
+    pub(crate) fn finish(mut self) -> (String, CheckCounts) {
         self.end_line();
         if self.typescript > 0 {
             self.counts.errors = Some(self.typescript);
         }
         if self.found_none {
-            return "no tests found".to_owned();
+            return (
+                "no tests found".to_owned(),
+                CheckCounts { passed: Some(0), ..CheckCounts::default() },
+            );
         }
         let counts = &self.counts;
         let named = [
@@ -95,7 +101,8 @@ impl Counter {
             let name = if count == 1 { one } else { many };
             let _ = write!(text, "{comma}{count} {name}");
         }
-        text
+        let Counts { passed, failed, skipped, errors, warnings, .. } = self.counts;
+        (text, CheckCounts { passed, failed, skipped, errors, warnings })
     }
 
     fn cargo(&mut self, line: &str) {

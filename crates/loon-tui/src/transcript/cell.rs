@@ -88,6 +88,7 @@ pub(super) fn lay(entry: &mut Entry, page: &Page) -> Laid {
         }
         Body::Notice { text } => vec![wrap_text(text, Role::Dim, width, Break::Words).into()],
         Body::Compaction { left } => vec![compaction::lay(left, fold, page).into()],
+        Body::Receipt { text } => vec![receipt(text, fold, page).into()],
         Body::Message { level, message, hints } => {
             vec![message_lines(*level, message, hints, width).into()]
         }
@@ -116,6 +117,16 @@ fn mark(body: &Body, page: &Page) -> Option<Mark> {
         Body::Ended { .. } => first(glyphs.failed, Role::Error),
         _ => None,
     }
+}
+
+/// One dim line, and all of it once opened.
+fn receipt(text: &str, fold: Fold, page: &Page) -> Vec<Line> {
+    if fold == Fold::Open {
+        return wrap_text(bounded(text), Role::Dim, page.room, Break::Words);
+    }
+    let first = text.lines().next().unwrap_or_default();
+    let right = Line::of(page.glyphs.folded, Role::Dim);
+    vec![spread(Line::of(first, Role::Dim), &right, page.room, page.glyphs.ellipsis)]
 }
 
 fn thinking(text: &str, done: bool, fold: Fold, page: &Page) -> Vec<Line> {

@@ -110,9 +110,10 @@ impl Entry {
     /// Its text, for the clipboard.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.body {
-            Body::User { text, .. } | Body::Thinking { text, .. } | Body::Notice { text } => {
-                Some(text)
-            }
+            Body::User { text, .. }
+            | Body::Thinking { text, .. }
+            | Body::Notice { text }
+            | Body::Receipt { text } => Some(text),
             Body::Assistant { markdown, .. } => Some(markdown.text()),
             Body::Tool { call, live, .. } => {
                 Some(call.result.as_ref().map_or(live.as_str(), |result| result.text.as_str()))

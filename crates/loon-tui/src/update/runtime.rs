@@ -2,7 +2,8 @@
 
 use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
 use loon_api::{
-    AgentEvent, Envelope, ErrorCode, Item, ItemBody, RecordChange, SubagentStatus, TurnStatus,
+    AgentEvent, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange, SubagentStatus,
+    TurnStatus,
 };
 
 use crate::budget::BudgetSheet;
@@ -63,6 +64,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         AgentEvent::ItemDelta(delta) => model.transcript.extend(&delta.item, delta.of, &delta.text),
         AgentEvent::ItemDropped(dropped) => model.transcript.drop_item(&dropped.item),
         AgentEvent::TurnFinished(turn) => {
+            if let Some(text) = turn.receipt.as_ref().and_then(Receipt::details) {
+                model.transcript.say(Body::Receipt { text });
+            }
             if turn.status != TurnStatus::Completed {
                 // What was stopped on request needs no reason.
                 let error = turn.error.clone().filter(|_| turn.status != TurnStatus::Interrupted);

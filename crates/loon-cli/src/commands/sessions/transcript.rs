@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use loon_api::{ExecutionId, Item, ItemBody, ToolCallItem};
+use loon_api::{ExecutionId, Item, ItemBody, Receipt, ToolCallItem};
 use loon_core::Conversation;
 use loon_kernel::JournalStore;
 
@@ -26,8 +26,14 @@ pub(super) fn markdown(exec: ExecutionId, conversation: &Conversation) -> String
         let _ = write!(text, ", {model}");
     }
     text.push('\n');
-    for item in conversation.items() {
+    let mut items = conversation.items().iter().peekable();
+    while let Some(item) = items.next() {
         write_item(&mut text, item);
+        if items.peek().is_none_or(|next| next.turn != item.turn)
+            && let Some(receipt) = conversation.receipt_of(item.turn).and_then(Receipt::details)
+        {
+            let _ = writeln!(text, "\n```text\n{receipt}\n```");
+        }
     }
     plain(&text)
 }

@@ -8,7 +8,8 @@ use loon_api::{AgentEvent, At, Cost, ErrorCode, ExecutionId, TurnStatus, Usage};
 
 use super::{Execution, Fixture, begin_turn, begun, fixture, kinds};
 use crate::error::KernelError;
-use crate::execution::Opening;
+use crate::execution::{Opening, ResumeOptions};
+use crate::secrets::Redactor;
 use crate::store::MemoryStore;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -44,8 +45,9 @@ impl Fixture {
     ) -> Result<Execution, KernelError> {
         let (store, clock) = (Arc::clone(&self.store), Arc::new(self.clock.clone()));
         let events = self.events.clone();
-        let opening = Opening::IfFree;
-        Execution::resume_within(store, clock, exec, events, opening, deadline, &mut |_| {}).await
+        let how = ResumeOptions { exec, opening: Opening::IfFree, deadline };
+        let redactor = Redactor::default();
+        Execution::resume_with(store, clock, redactor, how, events, &mut |_| {}).await
     }
 
     fn kinds(&self, exec: ExecutionId) -> Vec<String> {

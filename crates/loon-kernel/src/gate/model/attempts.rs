@@ -44,6 +44,10 @@ impl Follow for Noticed<'_> {
             self.follow.take(progress).await;
         })
     }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        self.follow.end()
+    }
 }
 
 impl Gate {

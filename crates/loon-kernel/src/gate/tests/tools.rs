@@ -22,6 +22,7 @@ use crate::error::KernelError;
 use crate::execution::Execution;
 use crate::fold::ExecutionState;
 use crate::recorder::Recorder;
+use crate::secrets::Redactor;
 use crate::store::{JournalStore, JournalWriter, StoreError, SyncJob};
 
 fn second(seconds: u64) -> Duration {
@@ -438,7 +439,9 @@ async fn a_finished_call_is_not_run_again_even_after_a_restart() {
     let (events, _reader) = tokio::sync::mpsc::channel(64);
     let port: Arc<dyn JournalStore> = store;
     let resumed =
-        Execution::resume(port, Arc::new(clock), exec, events, &mut |_| {}).await.unwrap();
+        Execution::resume(port, Arc::new(clock), Redactor::default(), exec, events, &mut |_| {})
+            .await
+            .unwrap();
     let gate = Gate::new(&resumed, options(tools()));
     assert_eq!(gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap(), first);
     assert_eq!(gate.tool(call(1, "u", json!({}))).await.unwrap(), denied);
@@ -463,7 +466,9 @@ async fn a_call_whose_end_is_unknown_is_shown_so_and_not_repeated() {
     let (events, _reader) = tokio::sync::mpsc::channel(64);
     let port: Arc<dyn JournalStore> = Arc::<crate::MemoryStore>::clone(&store);
     let resumed =
-        Execution::resume(port, Arc::new(clock), exec, events, &mut |_| {}).await.unwrap();
+        Execution::resume(port, Arc::new(clock), Redactor::default(), exec, events, &mut |_| {})
+            .await
+            .unwrap();
     let gate = Gate::new(&resumed, options(tools()));
     let item = gate.tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
     assert_eq!(of(&item).status, ToolCallStatus::Unknown);
@@ -510,6 +515,7 @@ async fn a_call_whose_end_cannot_be_recorded_is_an_error() {
     let recorder = Recorder::new(
         house.execution.exec(),
         Arc::new(house.clock.clone()),
+        Redactor::default(),
         events,
         Box::new(NearlyFull),
         ExecutionState::default(),

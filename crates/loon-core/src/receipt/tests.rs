@@ -1,0 +1,254 @@
+//! What receipts say of records.
+
+use loon_api::event::{ItemCompleted, SubagentFinished, SubagentStarted};
+use loon_api::receipt::{CheckCounts, CheckKind, NetChange, ProgramRun, Receipt, UnknownCause};
+use loon_api::{
+    CallId, Cost, ExecutionId, FileChange, Item, ItemBody, ItemId, SubagentStatus, ToolCallItem,
+    ToolCallStatus, Usage,
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{ReceiptFold, check};
+
+fn call(tool: &str, status: ToolCallStatus) -> ToolCallItem {
+    ToolCallItem {
+        status,
+        ms: Some(1),
+        ..ToolCallItem::waiting(CallId::of(1, 0, 0), tool, json!({}))
+    }
+}
+
+fn done(call: ToolCallItem) -> loon_api::AgentEvent {
+    let item = Item { id: ItemId::new("1.0.c0"), turn: 1, body: ItemBody::ToolCall(call) };
+    ItemCompleted { item }.into()
+}
+
+fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+    FileChange {
+        path: path.into(),
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+        ..FileChange::default()
+    }
+}
+
+fn edit(changes: Vec<FileChange>) -> loon_api::AgentEvent {
+    done(ToolCallItem { changes, ..call("edit", ToolCallStatus::Done) })
+}
+
+fn ran(line: &str, exit_code: i32) -> ProgramRun {
+    ProgramRun {
+        line: line.into(),
+        exit_code: Some(exit_code),
+        check: None,
+        counts: CheckCounts::default(),
+    }
+}
+
+fn bash(line: &str, exit_code: i32) -> loon_api::AgentEvent {
+    done(ToolCallItem { runs: vec![ran(line, exit_code)], ..call("bash", ToolCallStatus::Done) })
+}
+
+fn fold(events: &[loon_api::AgentEvent]) -> Receipt {
+    let mut fold = ReceiptFold::default();
+    for event in events {
+        fold.apply(event);
+    }
+    fold.receipt().unwrap_or_default()
+}
+
+fn net(path: &str, before: Option<&str>, after: Option<&str>, from: Option<&str>) -> NetChange {
+    let own = |text: Option<&str>| text.map(str::to_owned);
+    NetChange { path: path.into(), before: own(before), after: own(after), from: own(from) }
+}
+
+#[test]
+fn only_commands_after_the_last_edit_are_listed() {
+    let receipt = fold(&[
+        bash("cargo test", 0),
+        edit(vec![change("a", Some("1"), Some("2"))]),
+        bash("cargo build", 0),
+        edit(vec![change("a", Some("2"), Some("3"))]),
+        bash("cargo test -p x", 101),
+        bash("ls", 0),
+    ]);
+    assert_eq!(receipt.changes, [net("a", Some("1"), Some("3"), None)]);
+    assert_eq!(receipt.runs_before, 2);
+    let test = ProgramRun { check: Some(CheckKind::Test), ..ran("cargo test -p x", 101) };
+    assert_eq!(receipt.runs, [test, ran("ls", 0)]);
+    assert_eq!(receipt.line().unwrap(), "cargo test -p x FAILED after the last edit");
+}
+
+#[test]
+fn changes_are_net() {
+    let moved = |path: &str, from: &str, hash: &str| FileChange {
+        from: Some(from.into()),
+        ..change(path, None, Some(hash))
+    };
+    let receipt = fold(&[
+        edit(vec![change("back", Some("1"), Some("2")), change("new", None, Some("n"))]),
+        edit(vec![change("back", Some("2"), Some("1")), change("gone", Some("g"), None)]),
+        edit(vec![change("brief", None, Some("b"))]),
+        edit(vec![change("brief", Some("b"), None), moved("to", "from", "m")]),
+        edit(vec![change("to", Some("m"), Some("m2"))]),
+        edit(vec![moved("there", "here", "h"), moved("here", "there", "h")]),
+    ]);
+    assert_eq!(
+        receipt.changes,
+        [
+            net("new", None, Some("n"), None),
+            net("gone", Some("g"), None, None),
+            net("to", Some("m"), Some("m2"), Some("from")),
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_named() {
+    let started = ToolCallItem {
+        summary: "p1, running".into(),
+        title: "npm run dev".into(),
+        ..call("process_start", ToolCallStatus::Done)
+    };
+    let other =
+        ToolCallItem { summary: "p2, running".into(), title: "x".into(), ..started.clone() };
+    let stop = ToolCallItem {
+        arguments: json!({"id": "p2"}),
+        ..call("process_stop", ToolCallStatus::Done)
+    };
+    let never_began = ToolCallItem { ms: None, ..call("bash", ToolCallStatus::Cancelled) };
+    let receipt = fold(&[
+        done(ToolCallItem { title: "rm x".into(), ..call("bash", ToolCallStatus::Unknown) }),
+        done(ToolCallItem { title: "sleep".into(), ..call("bash", ToolCallStatus::Cancelled) }),
+        done(never_began),
+        done(started),
+        done(other),
+        done(stop),
+    ]);
+    let unknown: Vec<(&str, UnknownCause)> =
+        receipt.unknown.iter().map(|work| (work.what.as_str(), work.cause)).collect();
+    assert_eq!(
+        unknown,
+        [
+            ("bash rm x", UnknownCause::OutcomeUnknown),
+            ("bash sleep", UnknownCause::Stopped),
+            ("p1 (npm run dev)", UnknownCause::StillRunning),
+        ]
+    );
+}
+
+fn agent(id: &str, background: bool, worktree: Option<&str>) -> loon_api::AgentEvent {
+    SubagentStarted {
+        id: id.into(),
+        agent: "worker".into(),
+        child: ExecutionId::generate(),
+        task: String::new(),
+        model: "lab/m".into(),
+        background,
+        worktree: worktree.map(str::to_owned),
+    }
+    .into()
+}
+
+fn ended(id: &str, receipt: Option<Receipt>) -> loon_api::AgentEvent {
+    SubagentFinished {
+        id: id.into(),
+        agent: "worker".into(),
+        child: ExecutionId::generate(),
+        status: SubagentStatus::Completed,
+        error: None,
+        report: None,
+        steps: 1,
+        usage: Usage::default(),
+        cost: Cost::default(),
+        worktree: None,
+        receipt,
+    }
+    .into()
+}
+
+#[test]
+fn agents_in_the_same_tree_count() {
+    let theirs = fold(&[
+        bash("ls", 0),
+        edit(vec![change("b", Some("1"), Some("2"))]),
+        bash("cargo test", 0),
+    ]);
+    let waited =
+        fold(&[bash("pwd", 0), agent("a1", false, None), ended("a1", Some(theirs.clone()))]);
+    assert_eq!(waited.changes, theirs.changes);
+    assert_eq!((waited.runs.len(), waited.runs_before), (1, 2));
+    let beside =
+        fold(&[agent("a1", true, None), bash("cargo test", 0), ended("a1", Some(theirs.clone()))]);
+    assert_eq!((beside.runs.len(), beside.runs_before), (0, 3));
+    let elsewhere = fold(&[agent("a1", false, Some("/w")), ended("a1", Some(theirs))]);
+    assert!(elsewhere.is_empty());
+    let working = fold(&[agent("a1", true, None)]);
+    assert_eq!(working.unknown[0].what, "agent a1 (worker)");
+}
+
+#[test]
+fn lines_that_check_something_are_told_by_their_commands() {
+    use CheckKind::{Build, Lint, Test};
+    for (line, expected) in [
+        ("cargo test", Some(Test)),
+        ("cargo +nightly test -p x -- --nocapture", Some(Test)),
+        ("RUST_LOG=debug cargo test 2>&1", Some(Test)),
+        ("cd x && cargo build && cargo test", Some(Test)),
+        ("timeout 60 cargo clippy --all-targets", Some(Lint)),
+        ("env A=1 cargo check", Some(Build)),
+        ("python3 -m pytest -q tests", Some(Test)),
+        ("uv run pytest", Some(Test)),
+        ("npm test", Some(Test)),
+        ("npm run test:unit", Some(Test)),
+        ("pnpm run build", Some(Build)),
+        ("npx tsc --noEmit", Some(Build)),
+        ("go test ./...", Some(Test)),
+        ("./gradlew check", Some(Test)),
+        ("make", Some(Build)),
+        ("cargo test --no-run", None),
+        ("cargo test || true", None),
+        ("cargo test; echo done", None),
+        ("cargo test | tail -5", None),
+        ("cargo test &", None),
+        ("! cargo test", None),
+        ("echo cargo test", None),
+        ("echo $(cargo test)", None),
+        ("grep -r 'cargo test' .", None),
+        ("if cargo test; then echo ok; fi", None),
+        ("cargo fmt", None),
+        ("npm install", None),
+        ("sh -c 'cargo test'", None),
+    ] {
+        assert_eq!(check::of_line(line), expected, "{line}");
+    }
+}
+
+proptest! {
+    /// However changes follow each other, the receipt compares first states with last ones.
+    #[test]
+    fn a_receipt_compares_the_first_state_with_the_last(
+        writes in prop::collection::vec((0usize..4, 0u8..4), 0..40)
+    ) {
+        let mut disk: [u8; 4] = [0; 4];
+        let mut events = Vec::new();
+        let hash = |state: u8| (state > 0).then(|| format!("h{state}"));
+        for (file, state) in writes {
+            if disk[file] != state {
+                let (before, after) = (hash(disk[file]), hash(state));
+                let path = format!("f{file}");
+                events.push(edit(vec![FileChange { path, before, after, ..FileChange::default() }]));
+                disk[file] = state;
+            }
+        }
+        let mut found: Vec<(String, Option<String>)> =
+            fold(&events).changes.into_iter().map(|change| (change.path, change.after)).collect();
+        found.sort();
+        let expected: Vec<(String, Option<String>)> = (0..4)
+            .filter(|file| disk[*file] != 0)
+            .map(|file| (format!("f{file}"), hash(disk[file])))
+            .collect();
+        prop_assert_eq!(found, expected);
+    }
+}
