@@ -18,6 +18,12 @@ pub enum KernelError {
         /// Why, in the words of who cancelled.
         reason: Option<String>,
     },
+    /// The flow came to its end; nothing follows.
+    #[error("execution {exec} came to its end before")]
+    Ended {
+        /// The execution.
+        exec: ExecutionId,
+    },
     /// A task of the runtime ended before its work was done.
     #[error("session {exec}: work in the background was cut off: {what}")]
     Interrupted {
@@ -34,6 +40,7 @@ impl KernelError {
         match self {
             Self::Store(error) => error.code(),
             Self::Cancelled { .. } => ErrorCode::Cancelled,
+            Self::Ended { .. } => ErrorCode::Conflict,
             Self::Interrupted { .. } => ErrorCode::Internal,
         }
     }
@@ -42,7 +49,7 @@ impl KernelError {
     pub fn info(&self) -> ErrorInfo {
         match self {
             Self::Store(error) => error.info(),
-            Self::Cancelled { .. } | Self::Interrupted { .. } => {
+            Self::Cancelled { .. } | Self::Ended { .. } | Self::Interrupted { .. } => {
                 ErrorInfo::new(self.code(), self.to_string())
             }
         }

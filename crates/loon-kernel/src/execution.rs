@@ -56,6 +56,17 @@ impl Execution {
         options: StartOptions,
         events: mpsc::Sender<Arc<Envelope>>,
     ) -> Result<Self, KernelError> {
+        Self::start_with(store, clock, options, Vec::new(), events).await
+    }
+
+    /// The same with records that belong to its first one.
+    pub(crate) async fn start_with(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        options: StartOptions,
+        more: Vec<AgentEvent>,
+        events: mpsc::Sender<Arc<Envelope>>,
+    ) -> Result<Self, KernelError> {
         let exec = options.exec.unwrap_or_else(ExecutionId::generate);
         let writer = store.create(exec)?;
         let recorder = Recorder::new(exec, clock, events, writer, ExecutionState::default());
@@ -66,7 +77,9 @@ impl Execution {
             deadline_ms: options.deadline.map(millis),
             loon: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        recorder.record(None, started).await?;
+        let mut records = vec![started.into()];
+        records.extend(more);
+        recorder.record_all(None, records).await?;
         Ok(Self::new(recorder, store, None))
     }
 
@@ -89,6 +102,9 @@ impl Execution {
         }
         if let Some(reason) = state.cancelled {
             return Err(KernelError::Cancelled { exec, reason });
+        }
+        if state.is_over() {
+            return Err(KernelError::Ended { exec });
         }
         if let Some(StopRequest { reason }) = store.asked_to_stop(exec)? {
             end(opened.writer, &state, clock.now(), exec, reason.clone())?;
@@ -244,21 +260,25 @@ pub fn cancel_by_id(
 ) -> Result<Cancelled, KernelError> {
     if mode == CancelMode::AfterStep && store.is_live(exec) {
         let state = read_state(store, exec)?;
-        if state.cancelled.is_none() && state.turn.is_some() {
+        if !state.is_over() && state.turn.is_some() {
             store.ask_to_stop(exec, reason.as_deref())?;
             return Ok(Cancelled::AfterStep);
         }
     }
     let writer = store.take_over(exec)?.writer;
     let state = read_state(store, exec)?;
-    if state.cancelled.is_some() {
+    if state.is_over() {
         return Ok(Cancelled::Before);
     }
     end(writer, &state, clock.now(), exec, reason)?;
     Ok(Cancelled::Now)
 }
 
-fn read_state(store: &dyn JournalStore, exec: ExecutionId) -> Result<ExecutionState, KernelError> {
+/// The state of an execution that nobody here owns.
+pub(crate) fn read_state(
+    store: &dyn JournalStore,
+    exec: ExecutionId,
+) -> Result<ExecutionState, KernelError> {
     let mut state = ExecutionState::default();
     for envelope in store.read(exec)? {
         state.apply(&envelope?);

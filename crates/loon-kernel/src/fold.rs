@@ -11,6 +11,8 @@ use loon_api::{
     ExecutionKind, Seq, TurnNumber, Usage,
 };
 
+use crate::flow::FlowState;
+
 /// What all effects used together, those of ended children included. Everything is counted when an
 /// effect ends, except requests, which count when they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,8 @@ pub struct ExecutionState {
     pub cancelled: Option<Option<String>>,
     /// Requests for a decision that are not answered.
     pub asking: BTreeSet<ApprovalId>,
+    /// Where its flow stands, if it is one.
+    pub flow: FlowState,
     running: u32,
     worked: Duration,
     working_since: Option<At>,
@@ -97,6 +101,7 @@ impl ExecutionState {
         let Some(seq) = envelope.seq else { return };
         self.last_seq = seq;
         self.last_at = Some(envelope.at);
+        self.flow.apply(&envelope.event);
         match &envelope.event {
             AgentEvent::ExecutionStarted(event) => self.begin(event, envelope.at),
             AgentEvent::DeadlineSet(event) => {
@@ -131,7 +136,15 @@ impl ExecutionState {
                 self.asking.remove(&event.approval);
             }
             AgentEvent::SubagentFinished(event) => self.take_child(event),
-            AgentEvent::ExecutionResumed(_)
+            AgentEvent::FlowStarted(_)
+            | AgentEvent::DecisionRecorded(_)
+            | AgentEvent::TimerSet(_)
+            | AgentEvent::TimerFired(_)
+            | AgentEvent::ExecutionSuspended(_)
+            | AgentEvent::SignalReceived(_)
+            | AgentEvent::ExecutionCompleted(_)
+            | AgentEvent::ExecutionFailed(_)
+            | AgentEvent::ExecutionResumed(_)
             | AgentEvent::ItemStarted(_)
             | AgentEvent::ItemDelta(_)
             | AgentEvent::ItemDropped(_)
@@ -212,14 +225,23 @@ impl ExecutionState {
     }
 
     /// How long the execution has been at work until `now`: the time in turns and effects, without
-    /// the time a person took to decide.
+    /// the time a person took to decide. For a flow it is the time since it began: what it waits for
+    /// is part of its work.
     pub fn worked(&self, now: At) -> Duration {
+        if self.kind == Some(ExecutionKind::Flow) {
+            return self.started_at.map_or(Duration::ZERO, |began| now.since(began));
+        }
         self.worked + self.working_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
     /// What is left of the deadline at `now`; absent without a deadline.
     pub fn remaining(&self, now: At) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_sub(self.worked(now)))
+    }
+
+    /// Its last record is written: it was cancelled, or its flow came to an end.
+    pub fn is_over(&self) -> bool {
+        self.cancelled.is_some() || self.flow.end.is_some()
     }
 
     /// Keys of effects that began and have not ended.

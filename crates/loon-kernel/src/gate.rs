@@ -1,4 +1,4 @@
-//! The one gate. Every model request and every tool call passes it, in this order: cancelled? past
+//! The one gate. Every model request, every tool call and every step of a flow passes it, in this order: cancelled? past
 //! the deadline? quota left? do all authorities allow? does a human, where one is asked? Then it
 //! runs the effect under its timeout, meters it and records the outcome.
 //!
@@ -25,7 +25,10 @@ mod admission;
 mod model;
 mod replay;
 mod run;
+mod step;
 mod tool;
+
+pub use step::{StepEffect, StepOutput};
 
 /// What a gate is built from.
 pub struct GateOptions {

@@ -6,9 +6,11 @@
 pub mod clock;
 pub mod error;
 pub mod execution;
+pub mod flow;
 pub mod fold;
 pub mod gate;
 pub mod native_tool;
+pub mod placement;
 pub mod port;
 pub mod recorder;
 pub mod store;
@@ -17,12 +19,17 @@ pub mod tree;
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
 pub use execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id};
+pub use flow::{
+    Flow, FlowContext, FlowError, FlowRunner, Flows, RunError, Signal, SignalError, Start,
+};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, Budget, EffectFailure, Gate,
-    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, Terms, ToolEffect, Verdict,
+    GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, StepEffect, StepOutput, Terms,
+    ToolEffect, Verdict,
 };
 pub use native_tool::{NativeTool, native_tool};
+pub use placement::Settled;
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{

@@ -8,6 +8,7 @@ use crate::permission::{Approval, Mode};
 use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{ExecutionKind, Outcome, TurnStatus};
 use crate::subagent::SubagentStatus;
+use crate::time::At;
 
 use super::parts::{Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState};
 
@@ -90,7 +91,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, At, serde_json::Value,
 }
 
 impl Field for WorkingRecord {

@@ -270,7 +270,9 @@ impl Gate {
 pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
     let status = match error {
         KernelError::Cancelled { .. } => EffectStatus::Aborted,
-        KernelError::Store(_) | KernelError::Interrupted { .. } => EffectStatus::Failed,
+        KernelError::Store(_) | KernelError::Ended { .. } | KernelError::Interrupted { .. } => {
+            EffectStatus::Failed
+        }
     };
     EffectFailure {
         status,

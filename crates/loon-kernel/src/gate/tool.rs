@@ -352,7 +352,9 @@ impl Ended {
     fn unrecorded(error: &KernelError) -> Self {
         let status = match error {
             KernelError::Cancelled { .. } => ToolCallStatus::Cancelled,
-            KernelError::Store(_) | KernelError::Interrupted { .. } => ToolCallStatus::Failed,
+            KernelError::Store(_) | KernelError::Ended { .. } | KernelError::Interrupted { .. } => {
+                ToolCallStatus::Failed
+            }
         };
         let text = format!("The session's journal cannot be written: {error}.");
         Self::refused(EffectStatus::Failed, status, error.info(), text)

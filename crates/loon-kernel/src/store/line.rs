@@ -223,8 +223,9 @@ pub(super) fn rehome(
     Ok(value.to_string().into_bytes())
 }
 
-/// The type of the record after which nothing follows.
-pub(super) const TERMINAL: &str = "execution.cancelled";
+/// The types of records after which nothing follows.
+pub(super) const TERMINAL: [&str; 3] =
+    ["execution.cancelled", "execution.completed", "execution.failed"];
 
 /// Where the next line must go on.
 #[derive(Clone, Debug)]
