@@ -20,3 +20,4 @@ mod subagents;
 mod tools;
 mod tui;
 mod wires;
+mod worker;

@@ -61,6 +61,8 @@ pub(crate) struct SetupPaths {
     pub(crate) trusted: bool,
     /// The project's settings are not those that were trusted.
     pub(crate) changed: bool,
+    /// A variable besides those of the settings that no tool's process may see.
+    pub(crate) hidden: Option<String>,
 }
 
 impl SetupPaths {
@@ -114,7 +116,8 @@ impl Setup {
         let files = files::Paths::usual(&root, paths.home.as_deref(), Some(&paths.config));
         let inputs =
             files::Inputs { environment: settings_variables(), overrides: overrides.to_vec() };
-        let found = SetupPaths { paths, root, files, inputs, trusted: false, changed: false };
+        let found =
+            SetupPaths { paths, root, files, inputs, trusted: false, changed: false, hidden: None };
         Ok(found.with_trust_of_now()?)
     }
 
@@ -185,7 +188,10 @@ impl Setup {
         let keys = providers.filter_map(|provider| provider.api_key_env.clone());
         let context7 = self.loaded.settings.context7.api_key_env.clone();
         let settings = self.inputs.environment.iter().map(|(name, _)| name.clone());
+        let workers = self.loaded.settings.workers.values();
         keys.chain([context7])
+            .chain(workers.filter_map(|worker| worker.token_env.clone()))
+            .chain(self.hidden.clone())
             .chain(settings.filter(|name| environment::holds_secret(name)))
             .collect()
     }

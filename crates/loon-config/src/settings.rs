@@ -52,6 +52,9 @@ pub struct Settings {
     /// Documentation of libraries, from Context7.
     #[schemars(title = "Context7")]
     pub context7: Context7,
+    /// Workers on other machines, under names of your choice: `loon exec --worker NAME` runs there.
+    #[schemars(title = "Workers")]
+    pub workers: IndexMap<String, Worker>,
 }
 
 impl Default for Settings {
@@ -66,8 +69,22 @@ impl Default for Settings {
             ui: Ui::default(),
             web: Web::default(),
             context7: Context7::default(),
+            workers: IndexMap::new(),
         }
     }
+}
+
+/// A `loon worker` that listens elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// Where it listens (`https://build.example.org`). The token and the prompts go there as they are,
+    /// so use `https` beyond this machine.
+    #[schemars(title = "URL")]
+    pub url: String,
+    /// Name of the environment variable that holds its token.
+    #[serde(default)]
+    #[schemars(title = "Token variable")]
+    pub token_env: Option<String>,
 }
 
 /// The wire format a provider speaks.

@@ -36,8 +36,20 @@ const COMMAND_CAPACITY: usize = 64;
 pub enum SessionChoice {
     /// A new one.
     New,
+    /// A new one under this id.
+    NewAs(ExecutionId),
     /// This one.
     Resume(ExecutionId),
+}
+
+impl SessionChoice {
+    /// The id that a new session shall have, if one was chosen.
+    fn new_id(self) -> Option<ExecutionId> {
+        match self {
+            Self::NewAs(exec) => Some(exec),
+            Self::New | Self::Resume(_) => None,
+        }
+    }
 }
 
 /// Why a runtime cannot go on.
@@ -199,7 +211,7 @@ impl Server {
 
     async fn open(&self, choice: SessionChoice) -> Result<OpenSession, RuntimeError> {
         let mut conversation = match choice {
-            SessionChoice::New => Conversation::default(),
+            SessionChoice::New | SessionChoice::NewAs(_) => Conversation::default(),
             SessionChoice::Resume(_) => Conversation::newest(OPENING_ITEMS),
         };
         let mut foreign = Foreign::default();
@@ -207,9 +219,9 @@ impl Server {
         let clock = Arc::clone(&self.deps.clock);
         let options = &self.deps.options;
         let execution = match choice {
-            SessionChoice::New => {
+            SessionChoice::New | SessionChoice::NewAs(_) => {
                 let start = StartOptions {
-                    exec: None,
+                    exec: choice.new_id(),
                     kind: ExecutionKind::Session,
                     cwd: options.cwd.display().to_string(),
                     parent: None,

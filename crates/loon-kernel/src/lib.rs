@@ -29,7 +29,10 @@ pub use gate::{
     ToolEffect, Verdict,
 };
 pub use native_tool::{NativeTool, native_tool};
-pub use placement::Settled;
+pub use placement::{
+    CancelRequest, ChildDispatcher, Dispatch, DispatchError, Dispatcher, FromWorker,
+    LocalDispatcher, Settled, ToWorker,
+};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use store::{

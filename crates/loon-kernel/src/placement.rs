@@ -1,12 +1,44 @@
 //! Placement: where an execution runs.
 //!
-//! A [`Dispatcher`] runs one execution to its rest, here or elsewhere, and forwards a cancel to where
-//! it runs. How it ended comes back as [`Settled`]; an error means that nobody can tell.
+//! A [`Dispatcher`] runs one execution to its rest, in this process or elsewhere, and forwards a
+//! cancel to where it runs. How it came to rest is [`Settled`]; a [`DispatchError`] means that nobody
+//! here can tell. A cancel is delivered as well as it can be. Where the journal lies in a store of
+//! ours, [`cancel`] settles it by a newer fence in either case.
 
+use std::sync::Arc;
+
+use loon_api::{At, BoxFuture, Clock, Envelope, ErrorCode, ErrorInfo, ExecutionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::mpsc;
 
-use loon_api::{At, ErrorInfo};
+use crate::error::KernelError;
+use crate::execution::{CancelMode, Cancelled, cancel_by_id};
+use crate::store::{JournalStore, StoreError};
+
+mod child;
+mod local;
+mod wire;
+
+pub use child::ChildDispatcher;
+pub use local::LocalDispatcher;
+pub use wire::{CancelRequest, FromWorker, MAX_LINE, ToWorker};
+
+/// An execution to run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dispatch {
+    /// Its id, chosen by who asks.
+    pub execution_id: ExecutionId,
+    /// Name of the flow.
+    pub flow: String,
+    /// Version of the flow.
+    pub version: u32,
+    /// What it gets.
+    pub input: Value,
+    /// Milliseconds it may be at work, in place of the flow's own deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+}
 
 /// How an execution came to rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,3 +67,77 @@ pub enum Settled {
         due: Option<At>,
     },
 }
+
+/// Why nobody can tell how an execution came to rest. Who supervises may try the first again, and the
+/// second only when it is known to be gone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// It was not begun.
+    #[error("{target} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where it was to run.
+        target: String,
+        /// What is in the way.
+        reason: String,
+    },
+    /// It was begun, and the way to it broke. It may be running still.
+    #[error("the way to {target} broke: {reason}; the execution may be running there still")]
+    Lost {
+        /// Where it runs.
+        target: String,
+        /// What broke.
+        reason: String,
+    },
+}
+
+impl DispatchError {
+    /// The error as events carry it.
+    pub fn info(&self) -> ErrorInfo {
+        let code = match self {
+            Self::Unreachable { .. } => ErrorCode::Network,
+            Self::Lost { .. } => ErrorCode::OutcomeUnknown,
+        };
+        ErrorInfo::new(code, self.to_string())
+    }
+}
+
+/// Runs executions somewhere.
+pub trait Dispatcher: Send + Sync {
+    /// Runs one to its rest. Its events go to `events` as they come; a closed channel is no error, a
+    /// full one slows it down. What becomes of it when the future is dropped is up to the place.
+    fn dispatch<'a>(
+        &'a self,
+        dispatch: Dispatch,
+        events: mpsc::Sender<Arc<Envelope>>,
+    ) -> BoxFuture<'a, Result<Settled, DispatchError>>;
+
+    /// Forwards a cancel to where it runs. False if it does not run there, or cannot be reached; never
+    /// an error.
+    fn cancel(&self, exec: ExecutionId, reason: Option<String>) -> BoxFuture<'_, bool>;
+
+    /// Gets ready for a dispatch, if that saves time. Leaves no trace, and its failure is silent.
+    fn warm(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Cancels an execution wherever it runs: tells its place, and settles it in the store if it has a
+/// journal there, whether the place was reached or not. False if it was over before, or if neither
+/// knows it.
+pub async fn cancel(
+    dispatcher: &dyn Dispatcher,
+    store: &Arc<dyn JournalStore>,
+    clock: &dyn Clock,
+    exec: ExecutionId,
+    reason: Option<String>,
+) -> Result<bool, KernelError> {
+    let told = dispatcher.cancel(exec, reason.clone()).await;
+    match cancel_by_id(store.as_ref(), clock, exec, CancelMode::Now, reason) {
+        Ok(cancelled) => Ok(told || cancelled == Cancelled::Now),
+        Err(KernelError::Store(StoreError::NotFound { .. })) => Ok(told),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;
