@@ -19,5 +19,6 @@ mod skills;
 mod subagents;
 mod tools;
 mod tui;
+mod warming;
 mod wires;
 mod worker;

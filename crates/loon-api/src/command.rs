@@ -111,6 +111,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exec: Option<crate::id::ExecutionId>,
     },
+    /// A prompt is likely to come: get ready for it, if that saves time. Leaves no trace.
+    Warm,
     /// Send the models that settings name, as `models.listed`.
     ListModels,
     /// End the session's process in good order. The session itself stays.

@@ -92,6 +92,12 @@ pub trait Model: Send + Sync {
         request: &'a ModelRequest,
         cx: &'a EffectContext,
     ) -> BoxFuture<'a, Result<Answer, ModelError>>;
+
+    /// Gets ready for a request that is likely to come, if that saves time: opens the connection. It
+    /// asks nothing of the model, leaves no trace, and its failure is silent.
+    fn warm(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A tool that can be called.

@@ -59,6 +59,7 @@ impl Session {
                 let models = self.deps.models.names();
                 self.recorder.pass(None, ModelsListed { models }).await;
             }
+            Command::Warm => self.warm(),
             Command::OpenSession { exec } => self.leave_with(Leave::Open(exec)),
             Command::Close => self.leave_with(Leave::Close),
             Command::Terminate => self.leave_with(Leave::Terminate),
@@ -143,6 +144,13 @@ impl Session {
         }
         self.authority.set_mode(mode);
         self.record(self.turn_number(), ModeChanged { mode }).await
+    }
+
+    /// Opens the connection to the model's server. Nobody waits for it, and nobody hears of it.
+    fn warm(&self) {
+        if let Ok(model) = self.open_model() {
+            tokio::spawn(async move { model.warm().await });
+        }
     }
 
     async fn tell_sessions(&self) {
