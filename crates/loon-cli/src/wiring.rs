@@ -16,6 +16,7 @@ use loon_core::{Dependencies, Given, Limits, SessionChoice, SessionOptions, Work
 use loon_exec::Spawner;
 use loon_kernel::{Budget, FileStore, SystemClock};
 use loon_permission::Policy;
+use loon_tool::user_tools;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -221,13 +222,16 @@ impl Setup {
         let web = watch::Sender::new(Arc::new(web::options(settings)));
         let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
         let spawner = Spawner::following(secrets.subscribe());
-        let tools = tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe());
+        let own = tools::of_settings(settings);
+        let (_, unusable) = user_tools(&own, &root, &spawner);
+        let tools = tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe(), own);
         let (follower, updates) = {
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
             Follower::new(self.clone(), &run, Handles { models, prices, web, secrets })
         };
         let mut remarks = self.remarks();
         remarks.extend(follower.remark());
+        remarks.extend(unusable);
         let deps = Dependencies {
             tools,
             store,

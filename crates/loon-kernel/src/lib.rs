@@ -9,10 +9,12 @@ pub mod execution;
 pub mod flow;
 pub mod fold;
 pub mod gate;
+pub mod isolated;
 pub mod native_tool;
 pub mod placement;
 pub mod port;
 pub mod recorder;
+pub mod schedule;
 pub mod store;
 pub mod tree;
 
@@ -28,6 +30,7 @@ pub use gate::{
     GateOptions, ModelEffect, ModelOutcome, Pricing, RetryPolicy, StepEffect, StepOutput, Terms,
     ToolEffect, Verdict,
 };
+pub use isolated::{IsolatedError, IsolatedTool};
 pub use native_tool::{NativeTool, native_tool};
 pub use placement::{
     CancelRequest, ChildDispatcher, Dispatch, DispatchError, Dispatcher, FromWorker,
@@ -35,6 +38,7 @@ pub use placement::{
 };
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
+pub use schedule::{Cron, CronError, Schedule, occurrence_id};
 pub use store::{
     Damage, FileStore, JournalStore, JournalWriter, MemoryStore, Opened, Repaired, StopRequest,
     StoreError, Verified,

@@ -105,11 +105,11 @@ impl DispatchError {
 pub trait Dispatcher: Send + Sync {
     /// Runs one to its rest. Its events go to `events` as they come; a closed channel is no error, a
     /// full one slows it down. What becomes of it when the future is dropped is up to the place.
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         dispatch: Dispatch,
         events: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>>;
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>>;
 
     /// Forwards a cancel to where it runs. False if it does not run there, or cannot be reached; never
     /// an error.

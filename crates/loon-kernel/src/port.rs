@@ -122,6 +122,10 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Gets ready for a call, if settings say that it is worth it. Leaves no trace, and its failure is
+    /// silent. Called inside a tokio runtime.
+    fn warm(&self) {}
+
     /// Makes the call. A failure of the tool itself is an output with `is_error`.
     fn run<'a>(
         &'a self,

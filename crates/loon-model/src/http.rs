@@ -17,7 +17,7 @@ use crate::error;
 /// Most bytes of a body that tells of an error.
 const MAX_ERROR_BYTES: usize = 1 << 20;
 /// How long an idle connection is sure to be still there.
-const KEPT: Duration = Duration::from_secs(60);
+const KEPT: Duration = Duration::from_mins(1);
 /// How long to wait for the end of a body after its end mark.
 const DRAIN_TIME: Duration = Duration::from_millis(100);
 

@@ -153,6 +153,14 @@ impl Session {
         }
     }
 
+    /// Starts what settings want started ahead, unless a rule denies it as a whole.
+    pub(super) fn warm_tools(&self) {
+        if !self.lineage.is_child() {
+            let offered = self.tools.iter().filter(|tool| self.exposure.is_offered(tool.spec()));
+            offered.for_each(|tool| tool.warm());
+        }
+    }
+
     async fn tell_sessions(&self) {
         let cwd = self.deps.options.cwd.display().to_string();
         let store = Arc::clone(&self.deps.store);

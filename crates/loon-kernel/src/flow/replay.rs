@@ -87,10 +87,14 @@ impl Table {
         };
         if begins {
             counts.busy -= 1;
-            waiting.into_iter().for_each(|count| *count += 1);
+            if let Some(count) = waiting {
+                *count += 1;
+            }
         } else {
             counts.busy += 1;
-            waiting.into_iter().for_each(|count| *count -= 1);
+            if let Some(count) = waiting {
+                *count -= 1;
+            }
         }
     }
 

@@ -77,7 +77,7 @@ struct Coded {
 }
 
 impl Flow for Coded {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "coded"
     }
 
@@ -174,13 +174,13 @@ impl House {
     fn count(&self, kind: &str) -> usize {
         self.kinds().iter().filter(|it| *it == kind).count()
     }
+}
 
-    fn approval(&self, correlation: &str) -> Signal {
-        Signal {
-            on: "approval".to_owned(),
-            correlation: correlation.to_owned(),
-            payload: json!({"by": "ann"}),
-        }
+fn approval(correlation: &str) -> Signal {
+    Signal {
+        on: "approval".to_owned(),
+        correlation: correlation.to_owned(),
+        payload: json!({"by": "ann"}),
     }
 }
 

@@ -132,6 +132,7 @@ fn failure(status: EffectStatus, error: ErrorInfo) -> EffectFailure {
     EffectFailure { status, error, usage, cost, streamed: false }
 }
 
+#[expect(clippy::result_large_err, reason = "what the gate gives back")]
 fn replay(key: &EffectKey, known: EffectRecord) -> Result<StepOutput, EffectFailure> {
     match known.finished {
         Some((_, EffectStatus::Completed)) => Ok(StepOutput {

@@ -54,6 +54,18 @@ impl ChildDispatcher {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the child that was started ahead has ended.
+    #[cfg(test)]
+    pub(super) fn ready_has_ended(&self) -> bool {
+        self.ready().as_ref().is_some_and(LineChild::has_ended)
+    }
+
+    /// Whether it runs in a child of ours.
+    #[cfg(test)]
+    pub(super) fn runs(&self, exec: ExecutionId) -> bool {
+        self.live().contains_key(&exec)
+    }
+
     fn start(&self) -> Result<LineChild, SpawnError> {
         (self.make)().start_lines()
     }
@@ -152,11 +164,11 @@ async fn lost(child: &LineChild, reason: String) -> DispatchError {
 }
 
 impl Dispatcher for ChildDispatcher {
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         dispatch: Dispatch,
         events: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>> {
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         Box::pin(self.run(dispatch, events))
     }
 

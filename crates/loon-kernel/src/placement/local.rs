@@ -49,11 +49,11 @@ impl LocalDispatcher {
 }
 
 impl Dispatcher for LocalDispatcher {
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         dispatch: Dispatch,
         events: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>> {
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         Box::pin(async move {
             Ok(match self.run(dispatch, events).await {
                 Ok(settled) => settled,

@@ -58,7 +58,7 @@ async fn k066_a_child_started_ahead_is_used_once_and_a_dead_one_is_replaced() {
     }
     let (failing, starts) = child("exit 3");
     failing.warm().await;
-    while !failing.ready().as_ref().unwrap().has_ended() {
+    while !failing.ready_has_ended() {
         tokio::task::yield_now().await;
     }
     failing.dispatch(dispatch(), mpsc::channel(8).0).await.unwrap_err();
@@ -86,7 +86,7 @@ async fn k055_k059_a_cancel_reaches_the_child_and_settles_as_a_result() {
         let dispatcher = Arc::clone(&dispatcher);
         async move { dispatcher.dispatch(dispatch, mpsc::channel(8).0).await }
     });
-    while !dispatcher.live().contains_key(&exec) {
+    while !dispatcher.runs(exec) {
         tokio::task::yield_now().await;
     }
     assert!(dispatcher.cancel(exec, Some("enough".to_owned())).await);
@@ -99,11 +99,11 @@ async fn k055_k059_a_cancel_reaches_the_child_and_settles_as_a_result() {
 struct Unreachable;
 
 impl Dispatcher for Unreachable {
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         _: Dispatch,
         _: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>> {
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         let (target, reason) = ("far".to_owned(), "no route".to_owned());
         Box::pin(async move { Err(DispatchError::Unreachable { target, reason }) })
     }

@@ -158,7 +158,7 @@ async fn k047_k048_a_flow_that_waits_is_not_cancelled_until_somebody_resumes_it(
     house.clock.advance(secs(100));
     let before = house.records();
     runner.tend(&fired(), |_, _| panic!("nothing is due")).await.unwrap();
-    runner.signal(house.exec, house.approval("1")).await.unwrap();
+    runner.signal(house.exec, approval("1")).await.unwrap();
     assert_eq!(house.records().len(), before.len() + 1);
     let settled = house.resume(&runner).await.unwrap();
     assert_eq!(reason(&settled), "the deadline of 10 s passed");
@@ -192,7 +192,7 @@ async fn k049_the_timeout_of_a_wait_fires_while_no_process_runs_the_flow() {
     assert_eq!(seen, [(house.exec, completed(json!(true)))]);
     assert_eq!(house.count("timer.fired"), 1);
     // A signal that comes too late changes nothing.
-    assert!(other.signal(house.exec, house.approval("1")).await.is_err());
+    assert!(other.signal(house.exec, approval("1")).await.is_err());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const NIGHT: Duration = Duration::from_secs(60);
+const NIGHT: Duration = Duration::from_mins(1);
 
 /// What a step gave, or that nobody knows.
 fn known(step: Result<Value, FlowError>) -> Result<Value, FlowError> {
@@ -47,7 +47,7 @@ async fn bring_to_its_end(house: &House, runner: &FlowRunner) -> Settled {
         if !matches!(settled, Settled::Suspended { .. }) {
             return settled;
         }
-        assert!(!runner.signal(house.exec, house.approval("42")).await.unwrap());
+        assert!(!runner.signal(house.exec, approval("42")).await.unwrap());
     }
 }
 
@@ -72,7 +72,7 @@ async fn undisturbed() -> Vec<Envelope> {
 }
 
 async fn bring_to_its_end_after_signal(house: &House, runner: &FlowRunner) -> Settled {
-    runner.signal(house.exec, house.approval("42")).await.unwrap();
+    runner.signal(house.exec, approval("42")).await.unwrap();
     bring_to_its_end(house, runner).await
 }
 

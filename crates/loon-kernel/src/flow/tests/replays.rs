@@ -42,7 +42,7 @@ async fn code_with_another_order_is_refused_and_does_nothing() {
     // The journal holds no verdict: the right code goes on.
     assert_eq!(house.records().len(), before.len() + 1);
     let runner = house.process(None, two_steps);
-    runner.signal(house.exec, house.approval("1")).await.unwrap();
+    runner.signal(house.exec, approval("1")).await.unwrap();
     assert_eq!(house.resume(&runner).await.unwrap(), completed(json!("done")));
 }
 
@@ -93,7 +93,7 @@ async fn parts_beside_each_other_replay_in_their_recorded_order() {
         })
         .collect();
     assert_eq!(began, ["slow", "b1", "b2", "b3", "a2"]);
-    runner.signal(house.exec, house.approval("1")).await.unwrap();
+    runner.signal(house.exec, approval("1")).await.unwrap();
     let again = house.process(None, side_by_side);
     assert_eq!(house.resume(&again).await.unwrap(), completed(json!("both")));
     for key in ["slow", "b1", "b2", "b3", "a2", "a3"] {
@@ -181,7 +181,7 @@ async fn a_failed_step_is_recorded_and_may_be_tried_again_under_another_key() {
     let house = house();
     house.start(&house.process(None, tries_again)).await.unwrap();
     let runner = house.process(None, tries_again);
-    runner.signal(house.exec, house.approval("1")).await.unwrap();
+    runner.signal(house.exec, approval("1")).await.unwrap();
     assert_eq!(house.resume(&runner).await.unwrap(), completed(json!("try/2 done")));
     assert_eq!((house.world.times("try/1"), house.world.times("try/2")), (1, 1));
     let statuses: Vec<EffectStatus> = house
