@@ -245,3 +245,49 @@ fn k055_an_interrupt_reaches_a_child_process() {
     assert_eq!((finished.code, &finished.terminal()["outcome"]), (Some(143), &json!("terminated")));
     assert_eq!(home.records(&exec).last().expect("records")["type"], "execution.cancelled");
 }
+
+/// The execution that a line of a schedule names, and how it went.
+fn occurrence(line: &str) -> (String, String) {
+    let (head, how) = line.rsplit_once("): ").expect("how it went");
+    let exec = head.rsplit_once('(').expect("an id").1;
+    (exec.to_owned(), how.to_owned())
+}
+
+#[test]
+fn k070_a_schedule_fires_each_occurrence_once_between_two_workers() {
+    let server = ModelServer::answering(|_| text("ok"));
+    let (home, repo) = chat_setup(&server);
+    let settings = std::fs::read_to_string(home.settings_path()).expect("settings");
+    home.set_settings(&format!(
+        "{settings}\n[schedules.tick]\nevery = \"1s\"\nprompt = \"go\"\ncwd = \"{}\"\nwarm_lead = \"500ms\"\n",
+        repo.path().display()
+    ));
+    let worker = || Loon::new(&home, repo.path()).args(["worker", "--schedules"]).start();
+    let mut workers = [worker(), worker()];
+    let mut completed = Vec::new();
+    for worker in &mut workers {
+        for _ in 0..2 {
+            let line = worker.wait_line();
+            assert!(line.starts_with("tick at "), "{line}");
+            let (exec, how) = occurrence(&line);
+            match how.as_str() {
+                "completed" => completed.push(exec),
+                other => assert_eq!(other, "begun by another worker"),
+            }
+        }
+    }
+    for worker in workers {
+        worker.signal(Signal::SIGTERM);
+        assert_eq!(worker.finish().code, Some(143));
+    }
+    let count = completed.len();
+    completed.sort();
+    completed.dedup();
+    assert_eq!(completed.len(), count, "an occurrence ran twice");
+    assert!(count > 0);
+    for exec in completed {
+        assert_eq!(home.records(&exec)[0]["kind"], "session");
+    }
+    let none = Loon::new(&Home::new(), repo.path()).args(["worker", "--schedules"]).run();
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+}

@@ -211,15 +211,18 @@ pub(crate) struct ExecArgs {
 
 /// How a worker is reached.
 #[derive(Debug, Args)]
-#[group(id = "way", required = true, multiple = false)]
+#[group(id = "way", required = true, multiple = true)]
 pub(crate) struct WorkerArgs {
     /// Listen on this address for requests over HTTP; port 0 takes a free one. The address is
     /// printed.
     #[arg(long, value_name = "ADDRESS", group = "way")]
     pub(crate) listen: Option<std::net::SocketAddr>,
     /// Speak with the parent process over standard input and output.
-    #[arg(long, hide = true, group = "way")]
+    #[arg(long, hide = true, group = "way", conflicts_with_all = ["listen", "schedules"])]
     pub(crate) stdio: bool,
+    /// Run the schedules of your settings as they fall due.
+    #[arg(long, group = "way")]
+    pub(crate) schedules: bool,
     /// Environment variable that holds the token which requests must bring. Beyond this machine
     /// there must be one.
     #[arg(long, value_name = "NAME", default_value = "LOON_WORKER_TOKEN")]

@@ -6,6 +6,7 @@
 mod client;
 mod front;
 mod prompt;
+mod schedules;
 mod server;
 mod stdio;
 mod token;
@@ -17,6 +18,7 @@ use loon_kernel::{ChildDispatcher, Dispatcher};
 
 pub(crate) use self::front::Elsewhere;
 pub(crate) use self::prompt::{PromptInput, Prompts};
+pub(crate) use self::schedules::{fire, of_settings as schedules_of_settings};
 pub(crate) use self::server::serve;
 pub(crate) use self::stdio::serve_parent;
 pub(crate) use self::token::Token;

@@ -1,5 +1,6 @@
 //! The way to a worker over HTTP.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,21 +70,21 @@ impl RemoteDispatcher {
         format!("worker {}", self.name)
     }
 
-    fn lost(&self, reason: impl ToString) -> DispatchError {
+    fn lost(&self, reason: &dyn Display) -> DispatchError {
         DispatchError::Lost { target: self.target(), reason: reason.to_string() }
     }
 
-    fn unreachable(&self, reason: impl ToString) -> DispatchError {
+    fn unreachable(&self, reason: &dyn Display) -> DispatchError {
         DispatchError::Unreachable { target: self.target(), reason: reason.to_string() }
     }
 
     async fn post(&self, path: &str, body: &impl Serialize) -> Result<Response, DispatchError> {
-        let url = self.base.join(path).map_err(|error| self.unreachable(error))?;
-        let body = serde_json::to_vec(body).map_err(|error| self.unreachable(error))?;
+        let url = self.base.join(path).map_err(|error| self.unreachable(&error))?;
+        let body = serde_json::to_vec(body).map_err(|error| self.unreachable(&error))?;
         self.client.post(url).body(body).send().await.map_err(|error| {
             let why = causes(&error);
             // Only a connection that never stood is sure to have brought nothing.
-            if error.is_connect() { self.unreachable(why) } else { self.lost(why) }
+            if error.is_connect() { self.unreachable(&why) } else { self.lost(&why) }
         })
     }
 
@@ -107,17 +108,17 @@ impl RemoteDispatcher {
                     Ok(FromWorker::Event(event)) => drop(events.send(event).await),
                     Ok(FromWorker::Settled(settled)) => return Ok(settled),
                     Ok(FromWorker::Cancelled(_)) => {}
-                    Err(reason) => return Err(self.lost(reason)),
+                    Err(reason) => return Err(self.lost(&reason)),
                 }
             }
             searched = buffer.len();
             if buffer.len() > MAX_LINE {
-                return Err(self.lost(format!("it sent a line longer than {MAX_LINE} bytes")));
+                return Err(self.lost(&format!("it sent a line longer than {MAX_LINE} bytes")));
             }
             match response.chunk().await {
                 Ok(Some(bytes)) => buffer.extend_from_slice(&bytes),
-                Ok(None) => return Err(self.lost("the stream ended before the work")),
-                Err(error) => return Err(self.lost(causes(&error))),
+                Ok(None) => return Err(self.lost(&"the stream ended before the work")),
+                Err(error) => return Err(self.lost(&causes(&error))),
             }
         }
     }
@@ -139,7 +140,7 @@ impl RemoteDispatcher {
             ErrorInfo::new(ErrorCode::Protocol, message)
         });
         if error.code == ErrorCode::Overloaded {
-            return Err(self.unreachable(error.message));
+            return Err(self.unreachable(&error.message));
         }
         error.message = format!("{}: {}", self.target(), error.message);
         if error.code == ErrorCode::Auth {
@@ -163,11 +164,11 @@ impl RemoteDispatcher {
 }
 
 impl Dispatcher for RemoteDispatcher {
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         dispatch: Dispatch,
         events: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>> {
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         Box::pin(self.run(dispatch, events))
     }
 

@@ -57,12 +57,9 @@ impl Elsewhere {
         told: mpsc::Sender<Arc<Envelope>>,
     ) -> Outcome {
         let exec = ExecutionId::generate();
-        let prompt = match commands.recv().await {
-            Some(Command::Prompt { text }) => text,
-            _ => {
-                let error = ErrorInfo::new(ErrorCode::Cancelled, "Stopped before it began.");
-                return finish(exec, &told, Outcome::Interrupted, Some(error)).await;
-            }
+        let Some(Command::Prompt { text: prompt }) = commands.recv().await else {
+            let error = ErrorInfo::new(ErrorCode::Cancelled, "Stopped before it began.");
+            return finish(exec, &told, Outcome::Interrupted, Some(error)).await;
         };
         let (flow, version) = PROMPT;
         let dispatch = Dispatch {

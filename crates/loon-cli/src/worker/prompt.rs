@@ -9,21 +9,24 @@ use loon_api::event::StreamFinished;
 use loon_api::{
     AgentEvent, BoxFuture, Command, Envelope, ErrorCode, ErrorInfo, ExecutionId, Mode, Outcome,
 };
-use loon_core::{Runtime, SessionChoice};
+use loon_core::{Dependencies, Runtime, SessionChoice};
 use loon_kernel::{
     CancelMode, Cancelled, Dispatch, DispatchError, Dispatcher, FileStore, Settled, SystemClock,
     cancel_by_id,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::PROMPT;
 use crate::args::{ModeArg, SessionArgs};
 use crate::commands::{check_model, ensure_model};
 use crate::failure::Failure;
 use crate::paths::Paths;
-use crate::wiring::{RunOptions, Setup};
+use crate::wiring::{Follower, RunOptions, Setup};
+
+/// How long the sessions under way may take to end once the process is asked to.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// What the flow gets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,6 +56,25 @@ pub(crate) struct Prompts {
     /// A variable that no tool's process may see.
     hidden: Option<String>,
     live: Mutex<HashMap<ExecutionId, Live>>,
+    /// A session came to its end.
+    ended: Notify,
+}
+
+/// A prompt that can be run.
+pub(super) struct Prepared {
+    deps: Dependencies,
+    follower: Follower,
+    prompt: String,
+}
+
+impl Prepared {
+    /// Opens the connection to the model.
+    pub(super) async fn warm(&self) {
+        let model = self.deps.options.model.value.as_deref();
+        if let Some(Ok(model)) = model.map(|name| self.deps.models.open(name)) {
+            model.warm().await;
+        }
+    }
 }
 
 /// A session under way.
@@ -67,25 +89,47 @@ struct OnTable<'a>(&'a Prompts, ExecutionId);
 impl Drop for OnTable<'_> {
     fn drop(&mut self) {
         self.0.live().remove(&self.1);
+        self.0.ended.notify_waiters();
     }
 }
 
 impl Prompts {
     /// Prompts with the settings of this user.
     pub(crate) fn new(hidden: Option<String>) -> Result<Self, Failure> {
-        Ok(Self { paths: Paths::from_environment()?, hidden, live: Mutex::default() })
+        Ok(Self {
+            paths: Paths::from_environment()?,
+            hidden,
+            live: Mutex::default(),
+            ended: Notify::new(),
+        })
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<ExecutionId, Live>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all sessions that the process ends.
+    /// Tells all sessions that the process ends, and gives them a moment to do so. What takes longer
+    /// is cut off, and its journal says so.
     pub(crate) async fn terminate(&self) {
         let all: Vec<_> = self.live().values().map(|live| live.commands.clone()).collect();
         for commands in all {
             // One that has just ended needs no word.
             let _ = commands.send(Command::Terminate).await;
+        }
+        let _ = tokio::time::timeout(CLOSING, self.idle()).await;
+    }
+
+    /// Completes when no session is under way.
+    async fn idle(&self) {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // Registered before the look, so that an end in between is not missed.
+            ended.as_mut().enable();
+            if self.live().is_empty() {
+                return;
+            }
+            ended.await;
         }
     }
 
@@ -99,15 +143,24 @@ impl Prompts {
             let message = format!("This worker has no flow {flow} of version {version}.");
             return Err(ErrorInfo::new(ErrorCode::NotFound, message));
         }
-        let exec = dispatch.execution_id;
         let input: PromptInput = serde_json::from_value(dispatch.input).map_err(|error| {
             ErrorInfo::new(ErrorCode::Invalid, format!("The input does not fit: {error}"))
         })?;
+        let deadline = dispatch.deadline_ms.map(Duration::from_millis);
+        let prepared = self.prepare(input, deadline).await?;
+        Ok(self.run_prepared(dispatch.execution_id, prepared, events).await)
+    }
+
+    /// Reads the settings of the folder and sees that the prompt can be run.
+    pub(super) async fn prepare(
+        &self,
+        input: PromptInput,
+        deadline: Option<Duration>,
+    ) -> Result<Prepared, ErrorInfo> {
         if input.prompt.trim().is_empty() || !input.cwd.is_absolute() {
             let message = "The input needs a prompt that is not empty and an absolute cwd.";
             return Err(ErrorInfo::new(ErrorCode::Invalid, message));
         }
-        let deadline = dispatch.deadline_ms.map(Duration::from_millis);
         let PromptInput { prompt, cwd, model, mode, max_turns, output_schema } = input;
         let args = SessionArgs {
             model,
@@ -127,6 +180,17 @@ impl Prompts {
         });
         ensure_model(&mut deps).await;
         check_model(&deps).map_err(wrong)?;
+        Ok(Prepared { deps, follower, prompt })
+    }
+
+    /// Runs what was prepared as the session `exec`.
+    pub(super) async fn run_prepared(
+        &self,
+        exec: ExecutionId,
+        prepared: Prepared,
+        events: mpsc::Sender<Arc<Envelope>>,
+    ) -> Settled {
+        let Prepared { deps, follower, prompt } = prepared;
         let _following = follower.start(|_| {});
         let Runtime { commands, events: mut arriving, done } =
             Runtime::start(deps, SessionChoice::NewAs(exec));
@@ -146,7 +210,7 @@ impl Prompts {
         }
         let outcome = done.await.unwrap_or(Outcome::Failed);
         let reason = self.live().get(&exec).and_then(|live| live.reason.clone());
-        Ok(settled(outcome, finished, reason))
+        settled(outcome, finished, reason)
     }
 
     fn cancel_here(&self, exec: ExecutionId, reason: Option<String>) -> bool {
@@ -180,11 +244,11 @@ fn settled(outcome: Outcome, finished: Option<StreamFinished>, reason: Option<St
 }
 
 impl Dispatcher for Prompts {
-    fn dispatch<'a>(
-        &'a self,
+    fn dispatch(
+        &self,
         dispatch: Dispatch,
         events: mpsc::Sender<Arc<Envelope>>,
-    ) -> BoxFuture<'a, Result<Settled, DispatchError>> {
+    ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         Box::pin(async move {
             let run = self.run(dispatch, events).await;
             Ok(run.unwrap_or_else(|error| Settled::Failed { error }))

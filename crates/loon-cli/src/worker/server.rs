@@ -32,8 +32,8 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 const MAX_RUNS: usize = 16;
 /// Events that may wait for a slow reader before the execution waits too.
 const CAPACITY: usize = 64;
-/// How long the executions under way may take to end once the process is asked to.
-const CLOSING: Duration = Duration::from_secs(5);
+/// How long readers may take for the last lines once the process is asked to end.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// What all requests share.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ struct Shared {
 pub(crate) async fn serve(
     address: SocketAddr,
     token: Option<Token>,
-    prompts: Prompts,
+    prompts: Arc<Prompts>,
     told: impl FnOnce(SocketAddr) -> Result<(), Failure>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
@@ -56,12 +56,8 @@ pub(crate) async fn serve(
         .await
         .map_err(|error| Failure::usage(format!("Cannot listen on {address}: {error}")))?;
     told(listener.local_addr()?)?;
-    let shared = Shared {
-        prompts: Arc::new(prompts),
-        token,
-        places: Arc::new(Semaphore::new(MAX_RUNS)),
-        runs: Arc::default(),
-    };
+    let shared =
+        Shared { prompts, token, places: Arc::new(Semaphore::new(MAX_RUNS)), runs: Arc::default() };
     let router = Router::new()
         .route("/run", post(run))
         .route("/cancel", post(cancel))
@@ -79,8 +75,7 @@ pub(crate) async fn serve(
     let mut runs =
         std::mem::take(&mut *shared.runs.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let ending = async { while runs.join_next().await.is_some() {} };
-    // What takes longer is cut off, and its journal says so.
-    let _ = tokio::time::timeout(CLOSING, ending).await;
+    let _ = tokio::time::timeout(LAST_LINES, ending).await;
     Ok(match asked {
         Asked::Interrupt => 130,
         Asked::Terminate => 143,
