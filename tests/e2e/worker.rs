@@ -291,3 +291,44 @@ fn k070_a_schedule_fires_each_occurrence_once_between_two_workers() {
     let none = Loon::new(&Home::new(), repo.path()).args(["worker", "--schedules"]).run();
     assert_eq!(none.code, Some(2), "{}", none.stderr);
 }
+
+#[test]
+fn a_worker_that_is_told_to_end_ends_what_runs_in_good_order() {
+    let server = ModelServer::queue([text("words").stall()]);
+    let setup = start(&server);
+    let mut running = setup.exec(&["go"]).start();
+    let exec = running.wait_type("item.delta")["exec"].as_str().expect("an id").to_owned();
+    setup.worker.signal(Signal::SIGTERM);
+    let finished = running.finish();
+    assert_eq!((finished.code, &finished.terminal()["outcome"]), (Some(143), &json!("terminated")));
+    let last = setup.last_record(&exec);
+    assert_eq!((&last["type"], &last["status"]), (&json!("turn.finished"), &json!("interrupted")));
+    assert_eq!(setup.worker.finish().code, Some(143));
+}
+
+#[test]
+fn without_a_token_only_programs_of_this_machine_are_let_in() {
+    let server = ModelServer::answering(|_| text("never"));
+    let (home, repo) = chat_setup(&server);
+    let worker = ["worker", "--listen", "127.0.0.1:0"];
+    let mut running = Loon::new(&home, repo.path()).args(worker).start();
+    let line = running.wait_line();
+    let address = line.strip_prefix("listening on http://").expect("an address");
+    let body = json!({"execution_id": EXEC}).to_string();
+    let status = |host: &str, more: &str| {
+        let mut stream = TcpStream::connect(address).expect("the worker");
+        write!(
+            stream,
+            "POST /cancel HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{more}content-type: \
+             application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("a request");
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).expect("a status");
+        status.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(status(address, ""), "200");
+    assert_eq!(status(address, "origin: http://evil.example\r\n"), "401");
+    assert_eq!(status("evil.example:80", ""), "401");
+}
