@@ -6,6 +6,7 @@
 //! ours, [`cancel`] settles it by a newer fence in either case.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loon_api::{At, BoxFuture, Clock, Envelope, ErrorCode, ErrorInfo, ExecutionId};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ mod wire;
 pub use child::ChildDispatcher;
 pub use local::LocalDispatcher;
 pub use wire::{CancelRequest, FromWorker, MAX_LINE, ToWorker};
+
+/// How long the place may take to answer a cancel before the store settles it without.
+const FORWARD: Duration = Duration::from_secs(5);
 
 /// An execution to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,7 +135,11 @@ pub async fn cancel(
     exec: ExecutionId,
     reason: Option<String>,
 ) -> Result<bool, KernelError> {
-    let told = dispatcher.cancel(exec, reason.clone()).await;
+    let told = tokio::select! {
+        biased;
+        told = dispatcher.cancel(exec, reason.clone()) => told,
+        () = clock.sleep(FORWARD) => false,
+    };
     match cancel_by_id(store.as_ref(), clock, exec, CancelMode::Now, reason) {
         Ok(cancelled) => Ok(told || cancelled == Cancelled::Now),
         Err(KernelError::Store(StoreError::NotFound { .. })) => Ok(told),

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use loon_core::{Dependencies, Runtime, SessionChoice};
 use serde_json::Value;
@@ -73,7 +74,8 @@ fn prepare_elsewhere(name: &str, args: &ExecArgs) -> Result<(Elsewhere, Task), F
         format: if args.json { Format::Json } else { Format::Text },
         last_message: args.output_last_message.clone(),
     };
-    Ok((Elsewhere { dispatcher, input, deadline: args.deadline }, task))
+    let store = Arc::new(setup.store());
+    Ok((Elsewhere { dispatcher, input, store, deadline: args.deadline }, task))
 }
 
 /// A run that can begin.

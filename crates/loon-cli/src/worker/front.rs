@@ -9,7 +9,9 @@ use loon_api::{
     Usage, VERSION,
 };
 use loon_core::Runtime;
-use loon_kernel::{Dispatch, DispatchError, Dispatcher, Settled, SystemClock};
+use loon_kernel::{
+    Dispatch, DispatchError, Dispatcher, JournalStore, Settled, SystemClock, placement,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -24,6 +26,8 @@ pub(crate) struct Elsewhere {
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     /// What it gets; the prompt itself comes as a command.
     pub(crate) input: PromptInput,
+    /// Our own journals, which a worker on this machine may share.
+    pub(crate) store: Arc<dyn JournalStore>,
     /// Most time at work.
     pub(crate) deadline: Option<Duration>,
 }
@@ -102,7 +106,13 @@ impl Elsewhere {
                         let dispatcher = Arc::clone(&self.dispatcher);
                         let reason = Some("stopped by who started it".to_owned());
                         // The dispatch must go on meanwhile: it may be what carries the cancel.
-                        let sent = async move { dispatcher.cancel(exec, reason).await };
+                        let store = Arc::clone(&self.store);
+                        let sent = async move {
+                            let clock = SystemClock;
+                            let sent =
+                                placement::cancel(dispatcher.as_ref(), &store, &clock, exec, reason);
+                            sent.await.unwrap_or(false)
+                        };
                         stop = Some((how, Some(tokio::spawn(sent))));
                     }
                 }

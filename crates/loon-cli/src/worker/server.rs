@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::{Prompts, Token};
 use crate::failure::Failure;
@@ -41,7 +41,6 @@ struct Shared {
     prompts: Arc<Prompts>,
     token: Option<Token>,
     places: Arc<Semaphore>,
-    runs: Arc<std::sync::Mutex<JoinSet<()>>>,
 }
 
 /// Serves until a signal asks for an end. `told` hears the address. Gives the exit status.
@@ -56,26 +55,28 @@ pub(crate) async fn serve(
         .await
         .map_err(|error| Failure::usage(format!("Cannot listen on {address}: {error}")))?;
     told(listener.local_addr()?)?;
-    let shared =
-        Shared { prompts, token, places: Arc::new(Semaphore::new(MAX_RUNS)), runs: Arc::default() };
+    let shared = Shared { prompts, token, places: Arc::new(Semaphore::new(MAX_RUNS)) };
     let router = Router::new()
         .route("/run", post(run))
         .route("/cancel", post(cancel))
         .layer(from_fn_with_state(shared.clone(), admit))
         .route("/health", get(health))
         .with_state(shared.clone());
+    let closing = CancellationToken::new();
+    let serving =
+        axum::serve(listener, router).with_graceful_shutdown(closing.clone().cancelled_owned());
+    let mut serving = std::pin::pin!(std::future::IntoFuture::into_future(serving));
     let asked = tokio::select! {
-        served = std::future::IntoFuture::into_future(axum::serve(listener, router)) => {
+        served = &mut serving => {
             served?;
             return Ok(1);
         }
         asked = signals.next() => asked,
     };
+    closing.cancel();
     shared.prompts.terminate().await;
-    let mut runs =
-        std::mem::take(&mut *shared.runs.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    let ending = async { while runs.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(LAST_LINES, ending).await;
+    // The last lines are on their way; a reader that takes nothing is not waited for.
+    let _ = tokio::time::timeout(LAST_LINES, serving).await;
     Ok(match asked {
         Asked::Interrupt => 130,
         Asked::Terminate => 143,
@@ -130,12 +131,7 @@ async fn run(State(shared): State<Shared>, request: Request) -> Response {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Overloaded, &message);
     };
     let (lines, arriving) = mpsc::channel(CAPACITY);
-    let work = work(Arc::clone(&shared.prompts), dispatch, place, lines);
-    {
-        let mut runs = shared.runs.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        while runs.try_join_next().is_some() {}
-        runs.spawn(work);
-    }
+    tokio::spawn(work(Arc::clone(&shared.prompts), dispatch, place, lines));
     let stream = futures_util::stream::unfold(arriving, |mut arriving| async move {
         let line: Bytes = arriving.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(line), arriving))
