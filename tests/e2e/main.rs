@@ -27,4 +27,7 @@ mod skills;
 mod subagents;
 mod tools;
 mod tui;
+mod user_tools;
+mod warming;
 mod wires;
+mod worker;

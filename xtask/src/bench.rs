@@ -3,6 +3,7 @@
 //! compare ratios within one run, not numbers of two machines.
 
 mod home;
+mod isolated;
 mod measure;
 mod peers;
 mod screen;
@@ -80,6 +81,8 @@ enum RowName {
     Answer,
     /// Continuing a session of 200 tool rounds.
     Resume,
+    /// A prompt in a child process of its own, started when it is needed or ahead.
+    Isolated,
 }
 
 fn named(text: &str) -> Result<(String, String), String> {
@@ -223,6 +226,9 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     if wanted(RowName::Resume) {
         bench.resume()?;
     }
+    if wanted(RowName::Isolated) {
+        bench.isolated(&loon)?;
+    }
     Ok(bench.table.render())
 }
 
@@ -365,6 +371,21 @@ impl Bench {
             );
             Ok(())
         })
+    }
+
+    /// Ours alone: the first column.
+    fn isolated(&mut self, loon: &Path) -> Result<()> {
+        for round in 0..=self.runs {
+            self.table.counts(round > 0);
+            for (row, warm) in [
+                ("child process: first event, cold, ms", false),
+                ("the same, started ahead, ms", true),
+            ] {
+                let took = isolated::first_event(loon, &self.home, warm)?;
+                self.table.add(row, 0, took.as_secs_f64() * 1e3);
+            }
+        }
+        Ok(())
     }
 
     fn resume(&mut self) -> Result<()> {

@@ -151,6 +151,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "is_write")]
         access: SessionAccess,
     },
+    /// A prompt is likely to come: get ready for it, if that saves time. Leaves no trace.
+    Warm,
     /// Send the models that settings name, as `models.listed`.
     ListModels,
     /// End the session's process in good order. The session itself stays.

@@ -71,6 +71,66 @@ events! {
         #[serde(default)]
         reason: Option<String>,
     }
+    /// Record: the work of the execution is a flow. Follows its first record at once.
+    FlowStarted = "flow.started" {
+        /// Name of the flow.
+        flow: String,
+        /// Version of its code; only this version can go on with it.
+        version: u32,
+        /// What it was started with.
+        input: Value,
+    }
+    /// Record: a flow decided something from outside its recorded past (a random number, the time);
+    /// a replay gets this value again.
+    DecisionRecorded = "decision.recorded" {
+        /// Its durable name.
+        key: EffectKey,
+        /// What was decided.
+        value: Value,
+    }
+    /// Record: a flow sleeps. The timer goes on while no process runs the execution.
+    TimerSet = "timer.set" {
+        /// Its durable name.
+        key: EffectKey,
+        /// When the sleep is over.
+        due: At,
+    }
+    /// Record: a timer of a sleep or of a suspension was over, and the flow went on.
+    TimerFired = "timer.fired" {
+        /// The sleep's or the suspension's name.
+        key: EffectKey,
+    }
+    /// Record: a flow waits for a signal from outside; the process may end meanwhile.
+    ExecutionSuspended = "execution.suspended" {
+        /// Its durable name.
+        key: EffectKey,
+        /// Name of the signal.
+        on: String,
+        /// Which of the signals of that name.
+        correlation: String,
+        /// When the wait ends without one; absent is never.
+        #[serde(default)]
+        due: Option<At>,
+    }
+    /// Record: a signal arrived. The oldest wait for it gets it, or else the next one.
+    SignalReceived = "signal.received" {
+        /// Name of the signal.
+        on: String,
+        /// Which of the signals of that name.
+        correlation: String,
+        /// What it brings, as the flow's schema wants it.
+        payload: Value,
+    }
+    /// Record, terminal: a flow came to its end.
+    ExecutionCompleted = "execution.completed" {
+        /// What it gave.
+        output: Value,
+    }
+    /// Record, terminal: a flow failed.
+    ExecutionFailed = "execution.failed" {
+        /// Why.
+        error: ErrorInfo,
+    }
     /// Record: a turn begins.
     TurnStarted = "turn.started" {
         /// `provider/model`.
@@ -132,7 +192,7 @@ events! {
         key: EffectKey,
         /// What it touches.
         kind: EffectKind,
-        /// Name of the model or tool.
+        /// Name of the model or tool, or what the step of a flow touches.
         target: String,
         /// The tool call's item.
         #[serde(default)]

@@ -15,6 +15,8 @@ pub enum ExecutionKind {
     Session,
     /// A child of another execution.
     Subagent,
+    /// Code whose steps are recorded, so that it goes on where it stood.
+    Flow,
 }
 
 /// How many tools a model is told of from the start.

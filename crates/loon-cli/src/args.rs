@@ -120,6 +120,17 @@ pub(crate) enum ModeArg {
     Plan,
 }
 
+impl From<Mode> for ModeArg {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Default => Self::Default,
+            Mode::Auto => Self::Auto,
+            Mode::Bypass => Self::Bypass,
+            Mode::Plan => Self::Plan,
+        }
+    }
+}
+
 impl From<ModeArg> for Mode {
     fn from(mode: ModeArg) -> Self {
         match mode {
@@ -169,6 +180,8 @@ pub(crate) enum Commands {
     /// Settings.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Run prompts that other processes send.
+    Worker(WorkerArgs),
     /// Say whether everything needed is in place, and what to do if not.
     Doctor,
     /// Trust the settings of this folder's repository.
@@ -203,6 +216,10 @@ pub(crate) struct ExecArgs {
     /// JSON Schema that the answer must match; retried once, else the run fails.
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
+    /// Run on a worker of the settings, or with `child` in a process of its own. A worker works in
+    /// the same folder on its machine, keeps the session there and goes by its own settings.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "continue_newest", "resume", "tools", "overrides"])]
+    pub(crate) worker: Option<String>,
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 }
@@ -221,6 +238,26 @@ pub(crate) struct ReplayArgs {
     /// Write the session's answers as a script for a provider of kind `script` instead.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["turn", "json"])]
     pub(crate) as_script: Option<PathBuf>,
+}
+
+/// How a worker is reached.
+#[derive(Debug, Args)]
+#[group(id = "way", required = true, multiple = true)]
+pub(crate) struct WorkerArgs {
+    /// Listen on this address for requests over HTTP; port 0 takes a free one. The address is
+    /// printed.
+    #[arg(long, value_name = "ADDRESS", group = "way")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Speak with the parent process over standard input and output.
+    #[arg(long, hide = true, group = "way", conflicts_with_all = ["listen", "schedules"])]
+    pub(crate) stdio: bool,
+    /// Run the schedules of your settings as they fall due.
+    #[arg(long, group = "way")]
+    pub(crate) schedules: bool,
+    /// Environment variable that holds the token which requests must bring. Beyond this machine
+    /// there must be one.
+    #[arg(long, value_name = "NAME", default_value = "LOON_WORKER_TOKEN")]
+    pub(crate) token_env: String,
 }
 
 /// What standard input carries.

@@ -13,6 +13,7 @@ mod screen;
 mod sessions;
 mod tools;
 mod trust;
+mod worker;
 
 use std::sync::Arc;
 
@@ -36,16 +37,18 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),
         Commands::Tools(args) => tools::run(&args),
+        Commands::Worker(args) => worker::run(&args),
         Commands::Doctor => doctor::run(),
         Commands::Trust(args) => trust::run(&args),
         Commands::Completions { shell } => completions::run(shell),
     }
 }
 
+pub(crate) use exec::check_model;
 pub(crate) use sessions::find as find_session;
 
 /// Without a model in the settings, takes one that a server on this machine offers.
-async fn ensure_model(deps: &mut Dependencies) {
+pub(crate) async fn ensure_model(deps: &mut Dependencies) {
     if deps.options.model.value.is_some() {
         return;
     }

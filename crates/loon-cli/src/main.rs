@@ -9,6 +9,7 @@ mod paths;
 mod safe;
 mod signals;
 mod wiring;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -20,6 +20,7 @@ use loon_core::{
 use loon_exec::Spawner;
 use loon_kernel::{Budget, Circuits, FileStore, SystemClock};
 use loon_permission::Policy;
+use loon_tool::user_tools;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -66,6 +67,8 @@ pub(crate) struct SetupPaths {
     pub(crate) trusted: bool,
     /// The project's settings are not those that were trusted.
     pub(crate) changed: bool,
+    /// A variable besides those of the settings that no tool's process may see.
+    pub(crate) hidden: Option<String>,
 }
 
 impl SetupPaths {
@@ -119,7 +122,8 @@ impl Setup {
         let files = files::Paths::usual(&root, paths.home.as_deref(), Some(&paths.config));
         let inputs =
             files::Inputs { environment: settings_variables(), overrides: overrides.to_vec() };
-        let found = SetupPaths { paths, root, files, inputs, trusted: false, changed: false };
+        let found =
+            SetupPaths { paths, root, files, inputs, trusted: false, changed: false, hidden: None };
         Ok(found.with_trust_of_now()?)
     }
 
@@ -195,7 +199,10 @@ impl Setup {
         let keys = providers.filter_map(|provider| provider.api_key_env.clone());
         let context7 = self.loaded.settings.context7.api_key_env.clone();
         let settings = self.inputs.environment.iter().map(|(name, _)| name.clone());
+        let workers = self.loaded.settings.workers.values();
         keys.chain([context7])
+            .chain(workers.filter_map(|worker| worker.token_env.clone()))
+            .chain(self.hidden.clone())
             .chain(settings.filter(|name| environment::holds_secret(name)))
             .collect()
     }
@@ -229,8 +236,15 @@ impl Setup {
         let web = watch::Sender::new(Arc::new(web::options(settings)));
         let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
         let spawner = Spawner::following(secrets.subscribe());
-        let tools =
-            tools::factory(Arc::clone(&store), spawner.clone(), web.subscribe(), index.clone());
+        let own = tools::of_settings(settings);
+        let (_, unusable) = user_tools(&own, &root, &spawner);
+        let tools = tools::factory(
+            Arc::clone(&store),
+            spawner.clone(),
+            web.subscribe(),
+            index.clone(),
+            own,
+        );
         let (redactor, too_short) = secrets::redactor(settings);
         let (follower, updates) = {
             let redactor = redactor.clone();
@@ -245,6 +259,7 @@ impl Setup {
         let mut remarks = self.remarks();
         remarks.extend(too_short);
         remarks.extend(follower.remark());
+        remarks.extend(unusable);
         let deps = Dependencies {
             tools,
             store,

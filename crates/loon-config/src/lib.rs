@@ -31,6 +31,6 @@ pub use scalar::parse_period;
 pub use schema::{schema, without_login};
 pub use settings::{
     Appearance, Budget, ColorChoice, Combo, Context7, ModelSettings, Permissions, Price, Provider,
-    ProviderKind, SCHEMA_VERSION, Session, Settings, Ui, Web,
+    ProviderKind, SCHEMA_VERSION, Schedule, Session, Settings, Ui, UserTool, Web, Worker,
 };
 pub use watch::{SettingsWatch, Snapshot};

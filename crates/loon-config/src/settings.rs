@@ -65,6 +65,16 @@ pub struct Settings {
     /// Documentation of libraries, from Context7.
     #[schemars(title = "Context7")]
     pub context7: Context7,
+    /// Programs of yours that the model can call, under the names it calls them by. They are asked in
+    /// lines of JSON, each in a process of its own, and judged like commands.
+    #[schemars(title = "Tools")]
+    pub tools: IndexMap<String, UserTool>,
+    /// Prompts that a `loon worker --schedules` runs again and again, under names of your choice.
+    #[schemars(title = "Schedules")]
+    pub schedules: IndexMap<String, Schedule>,
+    /// Workers on other machines, under names of your choice: `loon exec --worker NAME` runs there.
+    #[schemars(title = "Workers")]
+    pub workers: IndexMap<String, Worker>,
 }
 
 impl Default for Settings {
@@ -83,8 +93,83 @@ impl Default for Settings {
             ui: Ui::default(),
             web: Web::default(),
             context7: Context7::default(),
+            tools: IndexMap::new(),
+            schedules: IndexMap::new(),
+            workers: IndexMap::new(),
         }
     }
+}
+
+/// A program that the model can call. It reads `{"id", "input"}` a line and answers with
+/// `{"id", "ok"}` or `{"id", "error"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct UserTool {
+    /// The program and its arguments. It runs in the workspace root.
+    #[schemars(title = "Command")]
+    pub command: Vec<String>,
+    /// What it does and when to use it, for the model.
+    #[schemars(title = "Description")]
+    pub description: String,
+    /// JSON Schema of its input, of type object, as text.
+    #[serde(default = "any_object")]
+    #[schemars(title = "Parameters")]
+    pub parameters: String,
+    /// Seconds a call may take. Without it, `session.tool_timeout_secs` holds.
+    #[serde(default)]
+    #[schemars(title = "Timeout", range(min = 1, max = 86400))]
+    pub timeout_secs: Option<u64>,
+    /// Start the program with the session, so that the first call need not wait for it.
+    #[serde(default)]
+    #[schemars(title = "Start ahead")]
+    pub warm: bool,
+}
+
+fn any_object() -> String {
+    r#"{"type":"object"}"#.into()
+}
+
+/// A prompt that is run again and again. It needs either `every` or `cron`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Schedule {
+    /// At each multiple of this time since 1970 in UTC, such as `24h`: at midnight.
+    #[serde(default, deserialize_with = "scalar::some_period")]
+    #[schemars(title = "Period", schema_with = "scalar::period_schema")]
+    pub every: Option<Duration>,
+    /// When these five fields of cron say, in UTC: minute, hour, day, month, day of the week.
+    #[serde(default)]
+    #[schemars(title = "Cron line")]
+    pub cron: Option<String>,
+    /// The prompt.
+    #[schemars(title = "Prompt")]
+    pub prompt: String,
+    /// Absolute folder to work in.
+    #[schemars(title = "Folder")]
+    pub cwd: String,
+    /// The model, as `provider/model`; `session.model` without it.
+    #[serde(default)]
+    #[schemars(title = "Model")]
+    pub model: Option<String>,
+    /// The permission mode; `session.mode` without it. Nobody is asked: what would ask is denied.
+    #[serde(default)]
+    #[schemars(title = "Permission mode")]
+    pub mode: Option<Mode>,
+    /// How long before it the connection to the model is opened, such as `10s`. Not without it.
+    #[serde(default, deserialize_with = "scalar::some_period")]
+    #[schemars(title = "Lead", schema_with = "scalar::period_schema")]
+    pub warm_lead: Option<Duration>,
+}
+
+/// A `loon worker` that listens elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// Where it listens (`https://build.example.org`). The token and the prompts go there as they are,
+    /// so use `https` beyond this machine.
+    #[schemars(title = "URL")]
+    pub url: String,
+    /// Name of the environment variable that holds its token.
+    #[serde(default)]
+    #[schemars(title = "Token variable")]
+    pub token_env: Option<String>,
 }
 
 /// The wire format a provider speaks.

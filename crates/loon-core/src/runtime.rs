@@ -42,6 +42,8 @@ const COMMAND_CAPACITY: usize = 64;
 pub enum SessionChoice {
     /// A new one.
     New,
+    /// A new one under this id.
+    NewAs(ExecutionId),
     /// This one, unless another process works in it.
     Resume(ExecutionId),
     /// This one, only to see what another process does in it.
@@ -61,10 +63,18 @@ impl SessionChoice {
         }
     }
 
+    /// The id that a new session shall have, if one was chosen.
+    fn new_id(self) -> Option<ExecutionId> {
+        match self {
+            Self::NewAs(exec) => Some(exec),
+            _ => None,
+        }
+    }
+
     /// The session, unless it is a new one.
     pub fn exec(self) -> Option<ExecutionId> {
         match self {
-            Self::New => None,
+            Self::New | Self::NewAs(_) => None,
             Self::Resume(exec) | Self::Watch(exec) | Self::TakeOver(exec) => Some(exec),
         }
     }
@@ -281,7 +291,7 @@ impl Server {
 
     async fn open(&self, choice: SessionChoice) -> Result<OpenSession, RuntimeError> {
         let mut conversation = match choice {
-            SessionChoice::New => Conversation::default(),
+            SessionChoice::New | SessionChoice::NewAs(_) => Conversation::default(),
             _ => Conversation::newest(OPENING_ITEMS),
         };
         let mut foreign = Foreign::default();
@@ -294,7 +304,7 @@ impl Server {
         let execution = match choice.exec() {
             None => {
                 let start = StartOptions {
-                    exec: None,
+                    exec: choice.new_id(),
                     kind: ExecutionKind::Session,
                     cwd: options.cwd.display().to_string(),
                     parent: None,

@@ -4,7 +4,7 @@ mod commands;
 mod opening;
 mod shelf;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use loon_api::event::{Notice, NoticeLevel};
@@ -152,7 +152,7 @@ impl Session {
         let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
         tools.retain(is_allowed);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
-        let tools = exposure.with_search(tools);
+        let tools = distinct(exposure.with_search(distinct(tools)).to_vec());
         let tools: Arc<[Arc<dyn Tool>]> =
             tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
         let gate = Arc::new(Gate::new(
@@ -223,6 +223,7 @@ impl Session {
         if !self.lineage.is_child() {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }
+        self.warm_tools();
         loop {
             if self.leave.is_some() {
                 self.close_children().await?;
@@ -372,6 +373,15 @@ impl Session {
             self.record.send_replace(Arc::clone(now));
         }
     }
+}
+
+/// Of tools with one name the last: those that only settings describe come first.
+fn distinct(mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    let mut seen = BTreeSet::new();
+    tools.reverse();
+    tools.retain(|tool| seen.insert(tool.spec().name.clone()));
+    tools.reverse();
+    tools
 }
 
 /// The mode a session begins in. A resumed one keeps its own, except that `bypass` must be asked

@@ -17,6 +17,7 @@ mod capture;
 pub mod git;
 mod group;
 mod leader;
+mod lines;
 mod process;
 mod pump;
 mod ring;
@@ -26,6 +27,7 @@ mod terminal;
 
 pub use capture::Captured;
 pub use git::{Git, GitError};
+pub use lines::{Ended, LineChild};
 pub use process::{Console, Process};
 pub use ring::Piece;
 pub use spawn::{Cause, Exit, Finished, Spawn, SpawnError, Spawner};

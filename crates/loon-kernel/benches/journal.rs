@@ -15,7 +15,7 @@ use loon_api::{
 };
 use loon_kernel::{
     Admitted, ApprovalAnswer, Approver, CancelMode, Circuits, EffectContext, Execution, FileStore,
-    Follow, Gate, GateOptions, JournalStore, MemoryStore, Pricing, Progress, RetryPolicy,
+    Follow, Gate, GateOptions, JournalStore, MemoryStore, Pricing, Progress, Redactor, RetryPolicy,
     StartOptions, SystemClock, Tool, ToolEffect, ToolOutput, Tree, cancel_by_id,
 };
 use serde_json::{Value, json};
@@ -58,7 +58,10 @@ async fn start(store: &Arc<dyn JournalStore>) -> (Execution, mpsc::Receiver<Arc<
         deadline: None,
     };
     let clock = Arc::new(SystemClock);
-    let execution = Execution::start(Arc::clone(store), clock, options, events).await.unwrap();
+    let execution =
+        Execution::start(Arc::clone(store), clock, Redactor::default(), options, events)
+            .await
+            .unwrap();
     let turn = TurnStarted { model: "lab/m".to_owned(), mode: Mode::Auto, branch: None };
     execution.recorder().record(Some(1), turn).await.unwrap();
     (execution, told)
@@ -126,7 +129,10 @@ async fn reading() {
         let (events, _told) = mpsc::channel(1024);
         let began = Instant::now();
         let (port, clock) = (Arc::clone(&store), Arc::new(SystemClock));
-        let resumed = Execution::resume(port, clock, exec, events, &mut |_| {}).await.unwrap();
+        let resumed =
+            Execution::resume(port, clock, Redactor::default(), exec, events, &mut |_| {})
+                .await
+                .unwrap();
         resumes.push(began.elapsed());
         drop(resumed);
     }
@@ -238,6 +244,7 @@ async fn gate() {
                     turn: 1,
                     body: ItemBody::ToolCall(call),
                 },
+                unmasked: None,
                 by_user: false,
                 cwd: "/w".to_owned(),
                 follow: &mut Nobody,

@@ -26,6 +26,12 @@ pub enum KernelError {
         /// The deadline in words.
         reason: String,
     },
+    /// The flow came to its end; nothing follows.
+    #[error("execution {exec} came to its end before")]
+    Ended {
+        /// The execution.
+        exec: ExecutionId,
+    },
     /// A task of the runtime ended before its work was done.
     #[error("session {exec}: work in the background was cut off: {what}")]
     Interrupted {
@@ -43,6 +49,7 @@ impl KernelError {
             Self::Store(error) => error.code(),
             Self::Cancelled { .. } => ErrorCode::Cancelled,
             Self::Expired { .. } => ErrorCode::DeadlineExceeded,
+            Self::Ended { .. } => ErrorCode::Conflict,
             Self::Interrupted { .. } => ErrorCode::Internal,
         }
     }
@@ -53,7 +60,7 @@ impl KernelError {
             Self::Store(error) => error.info(),
             Self::Expired { .. } => ErrorInfo::new(self.code(), self.to_string())
                 .hint("`--deadline TIME` gives a session that is not over yet more time"),
-            Self::Cancelled { .. } | Self::Interrupted { .. } => {
+            Self::Cancelled { .. } | Self::Ended { .. } | Self::Interrupted { .. } => {
                 ErrorInfo::new(self.code(), self.to_string())
             }
         }

@@ -80,6 +80,18 @@ impl Execution {
         options: StartOptions,
         events: mpsc::Sender<Arc<Envelope>>,
     ) -> Result<Self, KernelError> {
+        Self::start_with(store, clock, redactor, options, Vec::new(), events).await
+    }
+
+    /// The same with records that belong to its first one.
+    pub(crate) async fn start_with(
+        store: Arc<dyn JournalStore>,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+        options: StartOptions,
+        more: Vec<AgentEvent>,
+        events: mpsc::Sender<Arc<Envelope>>,
+    ) -> Result<Self, KernelError> {
         let exec = options.exec.unwrap_or_else(ExecutionId::generate);
         let writer = store.create(exec)?;
         let recorder =
@@ -91,7 +103,9 @@ impl Execution {
             deadline_ms: options.deadline.map(millis),
             loon: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        recorder.record(None, started).await?;
+        let mut records = vec![started.into()];
+        records.extend(more);
+        recorder.record_all(None, records).await?;
         Ok(Self::new(recorder, store, None))
     }
 
@@ -133,6 +147,9 @@ impl Execution {
         }
         if let Some(reason) = state.cancelled {
             return Err(KernelError::Cancelled { exec, reason });
+        }
+        if state.is_over() {
+            return Err(KernelError::Ended { exec });
         }
         let now = later(clock.now(), &state);
         if let Some(StopRequest { reason }) = store.asked_to_stop(exec)? {
@@ -319,7 +336,7 @@ pub fn cancel_by_id(
     let is_live = store.is_live(exec);
     if mode == CancelMode::AfterStep && is_live {
         let state = read_state(store, exec)?;
-        if state.cancelled.is_none() && state.turn.is_some() {
+        if !state.is_over() && state.turn.is_some() {
             store.ask_to_stop(exec, last.reason.as_deref())?;
             return Ok(Cancelled::AfterStep);
         }
@@ -342,7 +359,7 @@ fn take_and_end(
 ) -> Result<Cancelled, KernelError> {
     let writer = store.take_over(exec)?.writer;
     let state = read_state(store, exec)?;
-    if state.cancelled.is_some() {
+    if state.is_over() {
         return Ok(Cancelled::Before);
     }
     let now = later(clock.now(), &state);
@@ -352,7 +369,11 @@ fn take_and_end(
     Ok(Cancelled::Now)
 }
 
-fn read_state(store: &dyn JournalStore, exec: ExecutionId) -> Result<ExecutionState, KernelError> {
+/// The state of an execution that nobody here owns.
+pub(crate) fn read_state(
+    store: &dyn JournalStore,
+    exec: ExecutionId,
+) -> Result<ExecutionState, KernelError> {
     let mut state = ExecutionState::default();
     for envelope in store.read(exec)? {
         state.apply(&envelope?);

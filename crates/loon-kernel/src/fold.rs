@@ -14,6 +14,7 @@ use loon_api::{
 };
 
 use crate::clock::{in_words, millis};
+use crate::flow::FlowState;
 use crate::tree::Budget;
 
 /// What all effects used together, those of ended children included. Everything is counted when an
@@ -123,6 +124,8 @@ pub struct ExecutionState {
     pub counted_children: BTreeSet<ExecutionId>,
     /// A person is asked whether to raise a bound that is reached.
     asks_to_raise: bool,
+    /// Where its flow stands, if it is one.
+    pub flow: FlowState,
     running: u32,
     worked: Duration,
     working_since: Option<At>,
@@ -134,6 +137,7 @@ impl ExecutionState {
         let Some(seq) = envelope.seq else { return };
         self.last_seq = seq;
         self.last_at = Some(envelope.at);
+        self.flow.apply(&envelope.event);
         match &envelope.event {
             AgentEvent::ExecutionStarted(event) => self.begin(event, envelope.at),
             AgentEvent::DeadlineSet(event) => {
@@ -183,7 +187,15 @@ impl ExecutionState {
             }
             AgentEvent::SubagentFinished(event) => self.take_child(event),
             AgentEvent::SessionForked(_) => self.begin_anew(),
-            AgentEvent::ItemStarted(_)
+            AgentEvent::FlowStarted(_)
+            | AgentEvent::DecisionRecorded(_)
+            | AgentEvent::TimerSet(_)
+            | AgentEvent::TimerFired(_)
+            | AgentEvent::ExecutionSuspended(_)
+            | AgentEvent::SignalReceived(_)
+            | AgentEvent::ExecutionCompleted(_)
+            | AgentEvent::ExecutionFailed(_)
+            | AgentEvent::ItemStarted(_)
             | AgentEvent::ItemDelta(_)
             | AgentEvent::ItemDropped(_)
             | AgentEvent::ItemCompleted(_)
@@ -337,8 +349,12 @@ impl ExecutionState {
     }
 
     /// How long the execution has been at work until `now`: the time in turns and effects, without
-    /// the time a person took to decide.
+    /// the time a person took to decide. For a flow it is the time since it began: what it waits for
+    /// is part of its work.
     pub fn worked(&self, now: At) -> Duration {
+        if self.kind == Some(ExecutionKind::Flow) {
+            return self.started_at.map_or(Duration::ZERO, |began| now.since(began));
+        }
         self.worked + self.working_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
@@ -356,6 +372,11 @@ impl ExecutionState {
     pub(crate) fn past_deadline(&self) -> String {
         let given = self.given.map(|given| format!(" of {}", in_words(given)));
         format!("the deadline{} passed", given.unwrap_or_default())
+    }
+
+    /// Its last record is written: it was cancelled, or its flow came to an end.
+    pub fn is_over(&self) -> bool {
+        self.cancelled.is_some() || self.flow.end.is_some()
     }
 
     /// Keys of effects that began and have not ended.

@@ -1,4 +1,4 @@
-//! The one gate. Every model request and every tool call passes it, in this order: cancelled? past
+//! The one gate. Every model request, every tool call and every step of a flow passes it, in this order: cancelled? past
 //! the deadline? quota left? do all authorities allow? does a human, where one is asked? Then it
 //! runs the effect under its timeout, meters it and records the outcome.
 //!
@@ -28,10 +28,13 @@ mod digest;
 mod model;
 mod replay;
 mod run;
+mod step;
 mod tool;
 mod unmasked;
 
 pub use digest::request_digest;
+
+pub use step::{StepEffect, StepOutput};
 
 /// What a gate is built from.
 pub struct GateOptions {

@@ -6,12 +6,16 @@
 pub mod clock;
 pub mod error;
 pub mod execution;
+pub mod flow;
 pub mod fold;
 pub mod gate;
+pub mod isolated;
 pub mod native_tool;
+pub mod placement;
 pub mod port;
 pub mod recorder;
 pub mod route;
+pub mod schedule;
 pub mod secrets;
 pub mod store;
 pub mod supervision;
@@ -22,15 +26,25 @@ pub use error::KernelError;
 pub use execution::{
     CancelMode, Cancelled, Execution, Opening, ResumeOptions, StartOptions, cancel_by_id,
 };
+pub use flow::{
+    Flow, FlowContext, FlowError, FlowRunner, Flows, RunError, Signal, SignalError, Start,
+};
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
     ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,
-    ModelEffect, ModelOutcome, Pricing, RetryPolicy, Terms, ToolEffect, Verdict,
+    ModelEffect, ModelOutcome, Pricing, RetryPolicy, StepEffect, StepOutput, Terms, ToolEffect,
+    Verdict,
 };
+pub use isolated::{IsolatedError, IsolatedTool};
 pub use native_tool::{NativeTool, native_tool};
+pub use placement::{
+    CancelRequest, ChildDispatcher, Dispatch, DispatchError, Dispatcher, FromWorker,
+    LocalDispatcher, Settled, ToWorker,
+};
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
 pub use route::{Member, Route};
+pub use schedule::{Cron, CronError, Schedule, occurrence_id};
 pub use secrets::Redactor;
 pub use store::{
     Changes, Damage, FileStore, Holder, Imported, JournalStore, JournalWriter, LEFT_OUT,

@@ -102,6 +102,12 @@ pub trait Model: Send + Sync {
         request: &'a ModelRequest,
         cx: &'a EffectContext,
     ) -> BoxFuture<'a, Result<Answer, ModelError>>;
+
+    /// Gets ready for a request that is likely to come, if that saves time: opens the connection. It
+    /// asks nothing of the model, leaves no trace, and its failure is silent.
+    fn warm(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A tool that can be called.
@@ -130,6 +136,10 @@ pub trait Tool: Send + Sync {
     fn running(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Gets ready for a call, if settings say that it is worth it. Leaves no trace, and its failure is
+    /// silent. Called inside a tokio runtime.
+    fn warm(&self) {}
 
     /// Makes the call. A failure of the tool itself is an output with `is_error`.
     fn run<'a>(

@@ -12,6 +12,7 @@ use std::time::Duration;
 use loon_api::event::ExecutionCancelled;
 use loon_api::{AgentEvent, At, Clock, Envelope, ExecutionId, Seq, TurnNumber, VERSION};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -69,6 +70,7 @@ struct Ledger {
     /// Written or passing, and not yet sent to the reader.
     outbox: VecDeque<Arc<Envelope>>,
     lazy_sync_waits: bool,
+    lazy_sync: Option<JoinHandle<()>>,
     /// An instant of the execution's own time, and when that was by the steady clock.
     base: (At, Duration),
     /// The execution is over and its reader took nothing for a while: it is not waited for again.
@@ -102,6 +104,7 @@ impl Recorder {
             state,
             outbox: VecDeque::new(),
             lazy_sync_waits: false,
+            lazy_sync: None,
             reader_given_up: false,
         };
         let shared = Shared {
@@ -208,6 +211,19 @@ impl Recorder {
         Ok(())
     }
 
+    /// Makes everything durable and sees to it that no work in the background holds the journal: it
+    /// is let go with the last clone.
+    pub(crate) async fn come_to_rest(&self) -> Result<(), KernelError> {
+        self.make_durable().await?;
+        let lazy_sync = self.shared.ledger().lazy_sync.take();
+        if let Some(lazy_sync) = lazy_sync {
+            lazy_sync.abort();
+            // That it was stopped is no error.
+            let _ = lazy_sync.await;
+        }
+        Ok(())
+    }
+
     /// The present state.
     pub fn state(&self) -> ExecutionState {
         self.shared.ledger().state.clone()
@@ -224,7 +240,7 @@ impl Recorder {
     }
 
     /// Ends the execution with what `settle` makes of its state, and a record of the cancel. False if
-    /// it was cancelled before.
+    /// it was over before.
     pub(crate) async fn end(
         &self,
         reason: Option<String>,
@@ -232,7 +248,7 @@ impl Recorder {
     ) -> Result<bool, KernelError> {
         {
             let mut ledger = self.shared.ledger();
-            if ledger.state.cancelled.is_some() {
+            if ledger.state.is_over() {
                 return Ok(false);
             }
             let mut events = settle(&ledger.state);
@@ -256,6 +272,9 @@ impl Recorder {
         let mut ledger = self.shared.ledger();
         if let Some(reason) = &ledger.state.cancelled {
             return Err(KernelError::Cancelled { exec: self.exec(), reason: reason.clone() });
+        }
+        if ledger.state.is_over() {
+            return Err(KernelError::Ended { exec: self.exec() });
         }
         self.append(&mut ledger, events)
     }
@@ -282,7 +301,8 @@ impl Recorder {
         }
         if !ledger.lazy_sync_waits {
             ledger.lazy_sync_waits = true;
-            tokio::spawn(sync_later(Arc::downgrade(&self.shared), Arc::clone(&self.shared.clock)));
+            let later = sync_later(Arc::downgrade(&self.shared), Arc::clone(&self.shared.clock));
+            ledger.lazy_sync = Some(tokio::spawn(later));
         }
         Ok(recorded)
     }

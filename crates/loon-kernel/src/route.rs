@@ -75,6 +75,11 @@ impl Route {
         self.first.model.info()
     }
 
+    /// Opens the connection of the model that is asked first. Nobody hears of a failure.
+    pub async fn warm(&self) {
+        self.first.model.warm().await;
+    }
+
     /// The members in their order.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         std::iter::once(&self.first).chain(&self.others)

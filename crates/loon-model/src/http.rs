@@ -4,8 +4,8 @@
 //! not followed: they would carry keys to servers that no setting names.
 
 use std::fmt;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use loon_api::{ModelError, ModelErrorKind};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -16,6 +16,8 @@ use crate::error;
 
 /// Most bytes of a body that tells of an error.
 const MAX_ERROR_BYTES: usize = 1 << 20;
+/// How long an idle connection is sure to be still there.
+const KEPT: Duration = Duration::from_mins(1);
 /// How long to wait for the end of a body after its end mark.
 const DRAIN_TIME: Duration = Duration::from_millis(100);
 
@@ -41,6 +43,8 @@ pub(crate) struct Server {
     headers: HeaderMap,
     timeouts: Timeouts,
     client: OnceLock<Client>,
+    /// When a connection was last used.
+    used: Mutex<Option<Instant>>,
 }
 
 impl fmt::Debug for Server {
@@ -55,7 +59,7 @@ impl Server {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        Self { base, headers, timeouts, client: OnceLock::new() }
+        Self { base, headers, timeouts, client: OnceLock::new(), used: Mutex::default() }
     }
 
     /// The URL as errors show it. A query may hold a key.
@@ -101,6 +105,28 @@ impl Server {
         url
     }
 
+    /// Opens a connection that the next request finds open, unless one was used so lately that it is
+    /// there. What the server answers does not matter.
+    pub(crate) async fn warm(&self) {
+        if self.note_use().is_some_and(|last| last.elapsed() < KEPT) {
+            return;
+        }
+        if let Ok(client) = self.client() {
+            let answer = async {
+                if let Ok(response) = client.head(self.base.clone()).send().await {
+                    drain(response).await;
+                }
+            };
+            let _ = tokio::time::timeout(self.timeouts.connect, answer).await;
+        }
+    }
+
+    /// Notes that a connection is used now. Gives when one was before.
+    fn note_use(&self) -> Option<Instant> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.replace(Instant::now())
+    }
+
     /// Asks for `path` with these parameters.
     pub(crate) async fn get(
         &self,
@@ -120,6 +146,7 @@ impl Server {
 
     /// An answer of success, at the start of its body.
     async fn send(&self, request: RequestBuilder) -> Result<Response, ModelError> {
+        self.note_use();
         let response = tokio::time::timeout(self.timeouts.idle, request.send())
             .await
             .map_err(|_| self.silent())?

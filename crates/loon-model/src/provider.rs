@@ -237,6 +237,14 @@ impl Model for ProvidedModel {
     ) -> BoxFuture<'a, Result<Answer, ModelError>> {
         Box::pin(self.ask(request, cx))
     }
+
+    fn warm(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Reach::Http { server, .. } = &self.provider.inner.reach {
+                server.warm().await;
+            }
+        })
+    }
 }
 
 /// The key and the values of all headers, and what follows a scheme such as `Bearer` in one. Values

@@ -194,6 +194,18 @@ impl Running {
         }
     }
 
+    /// Reads the next line, whatever it is.
+    pub fn wait_line(&mut self) -> String {
+        while self.position == self.seen.len() {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.push(line),
+                Err(error) => panic!("waited in vain for a line ({error}):\n{}", self.said()),
+            }
+        }
+        self.position += 1;
+        String::from_utf8_lossy(&self.seen[self.position - 1]).trim_end().to_owned()
+    }
+
     /// Reads events up to the next of this type.
     pub fn wait_type(&mut self, kind: &str) -> Value {
         self.wait_event(kind, |event| event["type"] == kind)

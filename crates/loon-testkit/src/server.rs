@@ -41,6 +41,8 @@ struct Shared {
 struct Seen {
     requests: Vec<Request>,
     lists: usize,
+    /// Connections that were opened ahead of a request.
+    warmed: Vec<usize>,
     faults: Vec<String>,
     abandoned: HashSet<usize>,
     streams: Vec<TcpStream>,
@@ -122,6 +124,17 @@ impl ModelServer {
         self.requests()
     }
 
+    /// The connections that clients opened ahead of a request, once there are so many.
+    pub fn wait_for_warmed(&self, count: usize) -> Vec<usize> {
+        self.wait_until("a connection opened ahead", |seen| seen.warmed.len() >= count);
+        self.warmed()
+    }
+
+    /// The connections that clients opened ahead of a request so far.
+    pub fn warmed(&self) -> Vec<usize> {
+        self.shared.seen.lock().unwrap().warmed.clone()
+    }
+
     /// Blocks until the client has left the answer to the `order`-th request.
     pub fn wait_abandoned(&self, order: usize) {
         self.wait_until("a client leaving", |seen| seen.abandoned.contains(&order));
@@ -182,6 +195,11 @@ impl Shared {
                 {"id": "coder", "type": "model", "object": "model", "display_name": "Coder"},
             ]});
             return send_json(to, 200, &[], &models);
+        }
+        if raw.method == "HEAD" {
+            self.note(|seen| seen.warmed.push(connection));
+            write_document(to, 404, &[], "application/json", b"")?;
+            return Ok(Next::KeepOpen);
         }
         let wire = Wire::of_path(&raw.path).filter(|_| raw.method == "POST");
         let Some(wire) = wire else {

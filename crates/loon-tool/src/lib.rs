@@ -67,6 +67,7 @@ mod todo_write;
 pub mod tree;
 mod undo;
 mod update_plan;
+mod user_tool;
 mod walk;
 pub mod web;
 mod whole;
@@ -76,6 +77,7 @@ pub mod write_path;
 
 pub use environment::Environment;
 pub use processes::Processes;
+pub use user_tool::{UserTool, UserToolConfig, user_tools};
 pub use web::{Context7Options, LiveWebOptions, WebOptions};
 pub use workspace::Workspace;
 

@@ -10,6 +10,7 @@ use crate::permission::{Approval, Mode};
 use crate::record::{RecordChange, WorkingRecord};
 use crate::session::{ExecutionKind, Outcome, SessionHolder, TurnStatus};
 use crate::subagent::SubagentStatus;
+use crate::time::At;
 
 use super::parts::{
     CircuitState, Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState,
@@ -94,7 +95,7 @@ macro_rules! always_present {
 always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
-    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState, Compaction,
+    NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState, Compaction, At, serde_json::Value,
 }
 
 impl Field for Bounds {

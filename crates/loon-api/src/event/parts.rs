@@ -17,6 +17,8 @@ pub enum EffectKind {
     Model,
     /// A tool call.
     Tool,
+    /// A step of a flow.
+    Step,
 }
 
 /// How an effect ended.

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use loon_core::{Dependencies, Runtime, SessionChoice};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use crate::args::{ExecArgs, InputFormat};
 use crate::failure::Failure;
 use crate::headless::{self, Format, Task};
 use crate::wiring::{Follower, RunOptions, Setup};
+use crate::worker::{self, Elsewhere, PromptInput};
 
 /// Longest prompt taken from standard input, in bytes.
 const MAX_PROMPT: u64 = 16 * 1024 * 1024;
@@ -18,6 +20,22 @@ const MAX_PROMPT: u64 = 16 * 1024 * 1024;
 pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
     let json = args.json;
     let runtime = super::runtime()?;
+    if let Some(name) = &args.worker {
+        let prepared = prepare_elsewhere(name, &args);
+        let status = match prepared {
+            Ok((elsewhere, task)) => {
+                runtime.block_on(async { headless::drive(elsewhere.start(), task).await })
+            }
+            Err(failure) => {
+                if json {
+                    headless::print_end(&failure)?;
+                }
+                Err(failure)
+            }
+        };
+        runtime.shutdown_background();
+        return status;
+    }
     let prepared = match runtime.block_on(prepare(args)) {
         Ok(prepared) => prepared,
         Err(failure) => {
@@ -34,6 +52,30 @@ pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
     // A writer stuck on a pipe that nobody reads must not keep the process.
     runtime.shutdown_background();
     status
+}
+
+/// A run that a worker will do.
+fn prepare_elsewhere(name: &str, args: &ExecArgs) -> Result<(Elsewhere, Task), Failure> {
+    let setup = Setup::load(args.session.cwd.as_deref(), &[])?;
+    let dispatcher = worker::dispatcher(name, &setup)?;
+    let schema = args.output_schema.as_deref().map(read_schema).transpose()?;
+    let prompt = prompt_of(args.prompt.clone(), false)?;
+    let input = PromptInput {
+        prompt: String::new(),
+        cwd: setup.root.clone(),
+        model: args.session.model.clone(),
+        mode: args.session.mode.map(Into::into),
+        max_turns: args.max_turns,
+        output_schema: schema,
+    };
+    let task = Task {
+        prompt,
+        commands_from_stdin: false,
+        format: if args.json { Format::Json } else { Format::Text },
+        last_message: args.output_last_message.clone(),
+    };
+    let store = Arc::new(setup.store());
+    Ok((Elsewhere { dispatcher, input, store, deadline: args.deadline }, task))
 }
 
 /// A run that can begin.
@@ -68,7 +110,7 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
 }
 
 /// A model that is not there is a matter of settings, and told before a session begins.
-fn check_model(deps: &Dependencies) -> Result<(), Failure> {
+pub(crate) fn check_model(deps: &Dependencies) -> Result<(), Failure> {
     let Some(name) = &deps.options.model.value else {
         return Err(Failure::usage("No model is set up.")
             .hint("Set session.model and a [providers.NAME] section, or run `loon doctor`."));

@@ -55,14 +55,14 @@ pub(super) fn renew(redactor: &Redactor, settings: &Settings) {
 pub(crate) fn masked(text: String) -> String {
     let redactor = Redactor::default();
     let settings = Settings::default();
-    let known = of_environment(std::env::vars().collect(), &settings);
+    let known = of_environment(variables(), &settings);
     redactor.learn(known.into_iter().map(|known| (known.name, known.value)));
     redactor.text(text)
 }
 
 fn learn(redactor: &Redactor, settings: &Settings) -> Vec<String> {
     let mut known = of_settings(settings);
-    known.extend(of_environment(std::env::vars().collect(), settings));
+    known.extend(of_environment(variables(), settings));
     // A local server's key is often its own name; masked, no model could be named any more.
     let names = settings.providers.iter().flat_map(|(name, provider)| {
         provider.models.keys().map(String::as_str).chain([name.as_str()])
@@ -101,7 +101,16 @@ fn of_settings(settings: &Settings) -> Vec<Known> {
     known
 }
 
+/// The variables that are text; no credential of ours is anything else.
+fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 fn of_environment(variables: Vec<(String, String)>, settings: &Settings) -> Vec<Known> {
+    let workers = settings.workers.values();
+    let tokens = workers.filter_map(|worker| worker.token_env.as_deref());
     let keys: Vec<(&str, bool)> = settings
         .providers
         .values()
@@ -110,6 +119,7 @@ fn of_environment(variables: Vec<(String, String)>, settings: &Settings) -> Vec<
             Some((provider.api_key_env.as_deref()?, !local))
         })
         .chain([(settings.context7.api_key_env.as_str(), true)])
+        .chain(tokens.map(|name| (name, true)))
         .collect();
     let known = variables.into_iter().filter_map(|(name, value)| {
         let named = keys.iter().find(|(key, _)| *key == name);

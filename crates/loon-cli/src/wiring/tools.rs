@@ -1,13 +1,15 @@
 //! The native tools over the folder of a session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loon_api::{ErrorCode, ErrorInfo};
+use loon_config::Settings;
 use loon_core::SessionIndex;
 use loon_core::deps::ToolFactory;
 use loon_exec::Spawner;
 use loon_kernel::FileStore;
-use loon_tool::{Environment, LiveWebOptions, Workspace, native_tools};
+use loon_tool::{Environment, LiveWebOptions, UserToolConfig, Workspace, native_tools, user_tools};
 
 /// Makes the tools of each execution over its folder. `spawner` starts their processes.
 pub(super) fn factory(
@@ -15,6 +17,7 @@ pub(super) fn factory(
     spawner: Spawner,
     web: LiveWebOptions,
     index: SessionIndex,
+    own: Vec<UserToolConfig>,
 ) -> Arc<ToolFactory> {
     Arc::new(move |session| {
         let snapshots = store.dir(session.exec).join("snapshots");
@@ -25,17 +28,35 @@ pub(super) fn factory(
         let reads = session.past.reads.iter();
         workspace.remember_reads(reads.map(|(path, hash)| (path.as_path(), hash.as_str())));
         workspace.remember_changes(session.past.changes.iter().cloned());
-        let (index, store, own) = (index.clone(), Arc::clone(&store), session.exec);
+        let (index, store, exec) = (index.clone(), Arc::clone(&store), session.exec);
         workspace.ask_others(Box::new(move |path, now| {
-            let found = index.who_changed(store.as_ref(), path, &now.to_string(), own);
+            let found = index.who_changed(store.as_ref(), path, &now.to_string(), exec);
             found.ok().flatten().map(|changer| changer.words())
         }));
-        Ok(native_tools(&Environment {
+        // Of two tools with one name the later goes; the native ones are not to be replaced.
+        let (mut tools, _) = user_tools(&own, session.cwd, &spawner);
+        tools.extend(native_tools(&Environment {
             workspace,
             spawner: spawner.clone(),
             processes: Arc::default(),
             record: session.record.clone(),
             web: web.clone(),
-        }))
+        }));
+        Ok(tools)
     })
+}
+
+/// The tools of the settings.
+pub(super) fn of_settings(settings: &Settings) -> Vec<UserToolConfig> {
+    let tools = settings.tools.iter();
+    tools
+        .map(|(name, tool)| UserToolConfig {
+            name: name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+            command: tool.command.clone(),
+            timeout: tool.timeout_secs.map(Duration::from_secs),
+            warm: tool.warm,
+        })
+        .collect()
 }

@@ -70,6 +70,7 @@ impl Journal {
                 usage: Usage::default(),
                 cost: Cost::default(),
                 models: vec![],
+                receipt: None,
             },
         );
     }

@@ -162,6 +162,8 @@ fn ended(id: &str, receipt: Option<Receipt>) -> loon_api::AgentEvent {
         steps: 1,
         usage: Usage::default(),
         cost: Cost::default(),
+        ms: None,
+        effects: None,
         worktree: None,
         receipt,
     }

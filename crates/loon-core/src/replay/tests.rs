@@ -39,6 +39,7 @@ fn finished(receipt: Option<loon_api::Receipt>) -> AgentEvent {
         steps: 1,
         usage: Usage::default(),
         cost: Cost::default(),
+        models: vec![],
         receipt,
     }
     .into()

@@ -172,6 +172,8 @@ impl Server {
             Command::Terminate => return Ok(Some(Leave::Terminate)),
             Command::ListSessions { all } => looks.list(&self.deps, all),
             Command::SearchSessions { query, all } => looks.search(&self.deps, query, all),
+            // Nobody is asked anything from here.
+            Command::Warm => {}
             Command::ListModels => {
                 let models = self.deps.models.names();
                 self.send(exec, ModelsListed { models }).await;

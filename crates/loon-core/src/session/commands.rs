@@ -64,6 +64,7 @@ impl Session {
                 self.recorder.pass(None, ModelsListed { models }).await;
             }
             Command::OpenSession { exec, access } => self.open_other(exec, access).await,
+            Command::Warm => self.warm(),
             Command::Close => self.leave_with(Leave::Close),
             Command::Terminate => self.leave_with(Leave::Terminate),
         }
@@ -152,5 +153,20 @@ impl Session {
         }
         self.authority.set_mode(mode);
         self.record(self.turn_number(), ModeChanged { mode }).await
+    }
+
+    /// Opens the connection to the model's server. Nobody waits for it, and nobody hears of it.
+    fn warm(&self) {
+        if let Ok(route) = self.open_model() {
+            tokio::spawn(async move { route.warm().await });
+        }
+    }
+
+    /// Starts what settings want started ahead, unless a rule denies it as a whole.
+    pub(super) fn warm_tools(&self) {
+        if !self.lineage.is_child() {
+            let offered = self.tools.iter().filter(|tool| self.exposure.is_offered(tool.spec()));
+            offered.for_each(|tool| tool.warm());
+        }
     }
 }

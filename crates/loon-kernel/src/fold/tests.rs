@@ -238,6 +238,7 @@ fn child_end(used: u64) -> AgentEvent {
         ms: Some(7),
         effects: Some(3),
         worktree: None,
+        receipt: None,
     };
     event.into()
 }

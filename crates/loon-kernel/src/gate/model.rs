@@ -256,7 +256,9 @@ impl Gate {
 pub(super) fn unrecorded(error: &KernelError) -> EffectFailure {
     let status = match error {
         KernelError::Cancelled { .. } | KernelError::Expired { .. } => EffectStatus::Aborted,
-        KernelError::Store(_) | KernelError::Interrupted { .. } => EffectStatus::Failed,
+        KernelError::Store(_) | KernelError::Ended { .. } | KernelError::Interrupted { .. } => {
+            EffectStatus::Failed
+        }
     };
     EffectFailure {
         status,

@@ -378,7 +378,9 @@ impl Ended {
             KernelError::Cancelled { .. } | KernelError::Expired { .. } => {
                 ToolCallStatus::Cancelled
             }
-            KernelError::Store(_) | KernelError::Interrupted { .. } => ToolCallStatus::Failed,
+            KernelError::Store(_) | KernelError::Ended { .. } | KernelError::Interrupted { .. } => {
+                ToolCallStatus::Failed
+            }
         };
         let text = format!("The session's journal cannot be written: {error}.");
         Self::refused(EffectStatus::Failed, status, error.info(), text)

@@ -213,7 +213,7 @@ impl JournalStore for FileStore {
         for number in 1..=intact {
             lines.advance().map_err(io_error("read", &path))?;
             let line = lines.line();
-            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+            if Link::parse(line).is_ok_and(|link| TERMINAL.contains(&link.kind.as_ref())) {
                 break;
             }
             let event = rehome(line, copy, &fetch).map_err(|reason| corrupt(number, reason))?;

@@ -292,8 +292,9 @@ pub(super) fn is_hash(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The type of the record after which nothing follows.
-pub(super) const TERMINAL: &str = "execution.cancelled";
+/// The types of records after which nothing follows.
+pub(super) const TERMINAL: [&str; 3] =
+    ["execution.cancelled", "execution.completed", "execution.failed"];
 
 /// Where the next line must go on.
 #[derive(Clone, Debug)]

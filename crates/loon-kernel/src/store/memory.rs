@@ -142,7 +142,7 @@ impl JournalStore for MemoryStore {
         let exec = ExecutionId::generate();
         let mut events = Vec::new();
         for (line, number) in journal.lines.iter().zip(1..=upto) {
-            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+            if Link::parse(line).is_ok_and(|link| TERMINAL.contains(&link.kind.as_ref())) {
                 break;
             }
             let moved = move_to(line, exec).map_err(|reason| StoreError::Corrupt {
@@ -197,7 +197,7 @@ impl JournalStore for MemoryStore {
         let copy = ExecutionId::generate();
         let mut events = Vec::new();
         for (line, number) in journal.lines.iter().zip(1..=intact) {
-            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+            if Link::parse(line).is_ok_and(|link| TERMINAL.contains(&link.kind.as_ref())) {
                 break;
             }
             let event = rehome(line, copy, &fetch).map_err(|reason| StoreError::Corrupt {

@@ -62,7 +62,7 @@ impl<'a> Verifier<'a> {
             seq: link.seq,
             hash,
             bytes: line.len() as u64 + 1,
-            ended: link.kind == TERMINAL,
+            ended: TERMINAL.contains(&link.kind.as_ref()),
         });
         Ok(())
     }

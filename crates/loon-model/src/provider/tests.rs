@@ -47,6 +47,40 @@ async fn all_requests_of_a_provider_share_a_connection() {
 }
 
 #[tokio::test]
+async fn k069_a_connection_opened_ahead_is_the_one_that_the_request_uses() {
+    let answers = vec![(reply("404 Not Found", "", ""), Then::Keep), (hello(), Then::Keep)];
+    let fake = Fake::start(answers).await;
+    let provider = Provider::new(fake.config(ProviderKind::OpenaiChat)).unwrap();
+    let model = provider.provided("coder", ModelOptions::default());
+    model.warm().await;
+    // It is open now, whichever model of the provider asks.
+    provider.model("other", ModelOptions::default()).warm().await;
+    let (cx, _told) = context();
+    model.ask(&request(vec![user("Hi")]), &cx).await.unwrap();
+    let asked: Vec<(usize, String)> = fake
+        .asked()
+        .iter()
+        .map(|asked| (asked.connection, asked.head.lines().next().unwrap().to_owned()))
+        .collect();
+    let head = "HEAD /v1/ HTTP/1.1".to_owned();
+    assert_eq!(asked, [(1, head), (1, "POST /v1/chat/completions HTTP/1.1".to_owned())]);
+}
+
+#[tokio::test]
+async fn k066_a_server_that_cannot_be_reached_ahead_is_asked_all_the_same() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut config = ProviderConfig::new("lab", ProviderKind::OpenaiChat);
+    config.base_url = Some(format!("http://{}/v1", listener.local_addr().unwrap()));
+    drop(listener);
+    let provider = Provider::new(config).unwrap();
+    let model = provider.provided("coder", ModelOptions::default());
+    model.warm().await;
+    let (cx, _told) = context();
+    let error = model.ask(&request(vec![user("Hi")]), &cx).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Network);
+}
+
+#[tokio::test]
 async fn each_kind_has_its_path_and_its_way_to_show_the_key() {
     for (kind, line, key) in [
         (

@@ -52,7 +52,13 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
         model.hint = Some("taken as a paste: Enter sends".to_owned());
         return Vec::new();
     }
-    main_key(model, key)
+    let begins = model.composer.is_empty();
+    let mut actions = main_key(model, key);
+    if begins && !model.composer.is_empty() && !model.is_working() {
+        // A prompt is being written; by its end the way to the model is open.
+        actions.push(Action::Send(Command::Warm));
+    }
+    actions
 }
 
 /// True if this key follows others faster than anyone types.

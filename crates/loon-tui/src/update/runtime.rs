@@ -206,6 +206,14 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         | AgentEvent::ResourcesUpdated(_)
         | AgentEvent::ContextEstimated(_)
         | AgentEvent::DeadlineSet(_)
+        | AgentEvent::FlowStarted(_)
+        | AgentEvent::DecisionRecorded(_)
+        | AgentEvent::TimerSet(_)
+        | AgentEvent::TimerFired(_)
+        | AgentEvent::ExecutionSuspended(_)
+        | AgentEvent::SignalReceived(_)
+        | AgentEvent::ExecutionCompleted(_)
+        | AgentEvent::ExecutionFailed(_)
         | AgentEvent::Unknown { .. } => {}
     }
     Vec::new()

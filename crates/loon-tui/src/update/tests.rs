@@ -574,3 +574,12 @@ fn what_a_child_used_counts_with_the_session() {
         Some("spent an unknown sum, 42 of 1.0k tokens, 1 request: /budget AMOUNT sets the bound")
     );
 }
+
+#[test]
+fn k071_the_first_key_of_a_prompt_warms_the_way_to_the_model_and_no_other() {
+    let mut screen = Screen::new();
+    assert_eq!(screen.press(KeyCode::Char('g')), [Action::Send(Command::Warm)]);
+    assert_eq!(screen.press(KeyCode::Char('o')), []);
+    let mut working = Screen::working();
+    assert_eq!(working.press(KeyCode::Char('g')), []);
+}

@@ -114,7 +114,9 @@ async fn k030_k031_it_is_terminal_and_happens_once() {
         assert_eq!(cancelled(&fixture, exec, CancelMode::AfterStep, again), Cancelled::Before);
         let (store, clock) = (Arc::clone(&fixture.store), Arc::new(fixture.clock.clone()));
         let events = fixture.events.clone();
-        let refused = super::Execution::resume(store, clock, exec, events, &mut |_| {}).await;
+        let redactor = crate::Redactor::default();
+        let refused =
+            super::Execution::resume(store, clock, redactor, exec, events, &mut |_| {}).await;
         assert_eq!(refused.err().unwrap().code(), ErrorCode::Cancelled);
         let records: Vec<_> = fixture.store.read(exec).unwrap().map(Result::unwrap).collect();
         assert_eq!(kinds(&records), ["execution.started", "execution.cancelled"]);
@@ -194,6 +196,7 @@ async fn k059_a_cancelled_execution_is_an_end_and_no_fault_to_try_again_after() 
         usage: Usage::default(),
         cost: Cost::default(),
         models: vec![],
+        receipt: None,
     };
     let error = owner.recorder().record(Some(1), finished).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);

@@ -27,6 +27,7 @@ async fn end_turn(execution: &Execution) {
         usage: Usage::default(),
         cost: Cost::default(),
         models: vec![],
+        receipt: None,
     };
     execution.recorder().record(Some(1), finished).await.unwrap();
 }

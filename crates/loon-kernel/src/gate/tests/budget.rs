@@ -236,6 +236,7 @@ async fn k002_children_count_while_they_run_when_they_left_and_once_they_are_rec
         ms: Some(ms),
         effects: Some(count),
         worktree: None,
+        receipt: None,
     };
     root.execution.recorder().record(Some(1), finished).await.unwrap();
     assert_eq!(used(&tree), (100, 2, 2), "it is recorded");

@@ -28,6 +28,7 @@ async fn k041_the_limit_counts_from_the_first_record_of_the_start() {
             target: "t".to_owned(),
             item: None,
             timeout_ms: Some(30_000),
+            request: None,
         };
         house.execution.recorder().record(None, started).await.unwrap();
         house.clock.advance(second(20));

@@ -64,7 +64,7 @@ impl FileStore {
             if line.is_empty() {
                 continue;
             }
-            if Link::parse(line).is_ok_and(|link| link.kind == TERMINAL) {
+            if Link::parse(line).is_ok_and(|link| TERMINAL.contains(&link.kind.as_ref())) {
                 break;
             }
             let corrupt = |line, reason| StoreError::Corrupt {
