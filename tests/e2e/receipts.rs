@@ -54,8 +54,10 @@ fn a_failing_check_after_the_last_edit_is_shown_with_its_counts() {
         "{}",
         finished.stderr
     );
-    let exec =
-        home.journals()[0].parent().and_then(|up| up.file_name()).map(|name| name.to_owned());
+    let exec = home.journals()[0]
+        .parent()
+        .and_then(|up| up.file_name())
+        .map(std::borrow::ToOwned::to_owned);
     let exec = exec.expect("a session").into_string().expect("an id");
     let shown = Loon::new(&home, repo.path()).args(["sessions", "show", &exec]).run();
     assert!(shown.text().contains("make test FAILED after the last edit"), "{}", shown.text());

@@ -162,7 +162,7 @@ impl Session {
         model: &Arc<Route>,
     ) -> Result<Result<ModelRequest, ErrorInfo>, RuntimeError> {
         if let Some(Asked { focus }) = self.context.asked.take()
-            && let Err(error) = self.compact(model, Why::Asked(focus)).await?
+            && let Err(error) = Box::pin(self.compact(model, Why::Asked(focus))).await?
             && error.code == ErrorCode::Cancelled
         {
             return Ok(Err(error));
@@ -175,7 +175,7 @@ impl Session {
             && self.context.has_grown(gauge.tokens)
             && self.context.may_try(turn, self.deps.clock.now())
         {
-            match self.compact(model, Why::Full).await? {
+            match Box::pin(self.compact(model, Why::Full)).await? {
                 Ok(()) => {
                     (request, parts) = self.request();
                     gauge = self.gauge(&parts, Some(model.info()));
@@ -206,7 +206,7 @@ impl Session {
         if !self.context.may_try(turn, self.deps.clock.now()) {
             return Ok(Err(with_ways_out(overflow.clone())));
         }
-        Ok(match self.compact(model, Why::Overflow).await? {
+        Ok(match Box::pin(self.compact(model, Why::Overflow)).await? {
             Ok(()) => Ok(()),
             Err(error) if error.code == ErrorCode::Cancelled => Err(error),
             Err(error) => {

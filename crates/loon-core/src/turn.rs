@@ -176,7 +176,7 @@ impl Session {
             Ok(request) => request,
             Err(error) => return Ok(StepResult::End(TurnEnd::of_context(error))),
         };
-        match self.ask(model, request).await? {
+        match Box::pin(self.ask(model, request)).await? {
             Ok(outcome) => {
                 self.context.note_answer();
                 self.act_on(&outcome).await

@@ -145,7 +145,7 @@ impl Gate {
         let recorded = items_of(&records);
         let unmasked = unmasked(&items, &recorded);
         let stop = answer.stop;
-        Ok(ModelOutcome { items: recorded, unmasked, words, stop, usage, cost, model })
+        Ok(ModelOutcome { items: recorded, words, unmasked, stop, usage, cost, model })
     }
 
     /// Sends the request along its route. Gives the answer and the name of the model that gave it.

@@ -48,7 +48,7 @@ impl Gate {
                     .map_err(|error| unrecorded(&error))?;
                 let (usage, cost) = (known.usage, known.cost);
                 let unmasked = BTreeMap::new();
-                Ok(ModelOutcome { items, unmasked, words, stop, usage, cost, model })
+                Ok(ModelOutcome { items, words, unmasked, stop, usage, cost, model })
             }
             (status, _) => {
                 let error = known.error.clone().unwrap_or_else(|| no_outcome(key));

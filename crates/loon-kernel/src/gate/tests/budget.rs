@@ -148,7 +148,7 @@ async fn at_a_bound_the_effect_waits_and_goes_on_once_it_is_raised() {
     gate.model(ask(0, &model, &request), said(0)).await.unwrap();
     let raise = async {
         desk.waits.notified().await;
-        house.clock.advance(Duration::from_secs(60));
+        house.clock.advance(Duration::from_mins(1));
         assert_eq!(model.requests(), 1);
         tree.raise(of_tokens(20));
         answer.send(Some(QuotaAnswer::LookAgain)).unwrap();
