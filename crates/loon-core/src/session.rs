@@ -246,7 +246,7 @@ impl Session {
                 if let Some(unusable) = self.skills.refresh().await {
                     self.warn(unusable).await;
                 }
-                self.run_turn(prompt).await?;
+                Box::pin(self.run_turn(prompt)).await?;
                 continue;
             }
             if self.lineage.is_child() && self.summary.last.is_some() {

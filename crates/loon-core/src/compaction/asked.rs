@@ -23,7 +23,7 @@ impl Session {
             Err(error) => return self.tell_failure(error, false).await,
         };
         self.context.cancel = Some(self.execution.cancel_token().child_token());
-        let compacted = self.compact(&model, Why::Asked(focus)).await;
+        let compacted = Box::pin(self.compact(&model, Why::Asked(focus))).await;
         self.context.cancel = None;
         if compacted?.is_ok() {
             self.tell_context(Some(model.info())).await;

@@ -253,8 +253,14 @@ impl FlowRunner {
         let flow = self.flow(&started.flow, Some(started.version))?;
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         let redactor = self.redactor.clone();
-        let execution =
-            Execution::resume(store, clock, redactor, exec, events, &mut |_| {}).await?;
+        let resumed = Execution::resume(store, clock, redactor, exec, events, &mut |_| {}).await;
+        let execution = match resumed {
+            // Its deadline passed while it was parked; it was cancelled as it was opened.
+            Err(KernelError::Expired { reason, .. }) => {
+                return Ok(Settled::Cancelled { reason: Some(reason) });
+            }
+            resumed => resumed?,
+        };
         self.drive(flow, execution, started.input).await
     }
 
