@@ -14,7 +14,9 @@ mod token;
 use std::sync::Arc;
 
 use loon_exec::Spawner;
-use loon_kernel::{ChildDispatcher, Dispatcher};
+use loon_kernel::{
+    ChildDispatcher, Circuits, Dispatcher, SupervisingDispatcher, SupervisionPolicy, SystemClock,
+};
 
 pub(crate) use self::front::Elsewhere;
 pub(crate) use self::prompt::{PromptInput, Prompts};
@@ -43,7 +45,13 @@ pub(crate) fn dispatcher(name: &str, setup: &Setup) -> Result<Arc<dyn Dispatcher
                 })?),
                 None => None,
             };
-            Ok(Arc::new(client::RemoteDispatcher::new(name, &worker.url, token)?))
+            let remote = client::RemoteDispatcher::new(name, &worker.url, token)?;
+            Ok(Arc::new(SupervisingDispatcher::new(
+                Arc::new(remote),
+                format!("worker:{}", worker.url),
+                Circuits::new(Arc::new(SystemClock)),
+                SupervisionPolicy::default(),
+            )))
         }
         None if name == CHILD => {
             let program = std::env::current_exe()?;

@@ -173,7 +173,7 @@ mod tests {
     const COUNTS: &str = r#"n=0; while read -r it; do n=$((n+1)); id=${it#*:}; id=${id%%,*}; echo "{\"id\":$id,\"ok\":$n}"; done"#;
 
     #[tokio::test]
-    async fn k067_a_child_started_ahead_answers_the_first_call_and_stays() {
+    async fn k067_k072_a_child_started_ahead_answers_the_first_call_and_stays() {
         let (tool, starts) = tool(COUNTS);
         tool.warm();
         tool.warm();

@@ -39,7 +39,7 @@ pub use isolated::{IsolatedError, IsolatedTool};
 pub use native_tool::{NativeTool, native_tool};
 pub use placement::{
     CancelRequest, ChildDispatcher, Dispatch, DispatchError, Dispatcher, FromWorker,
-    LocalDispatcher, Settled, ToWorker,
+    LocalDispatcher, Settled, SupervisingDispatcher, ToWorker,
 };
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;

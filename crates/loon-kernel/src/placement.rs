@@ -19,10 +19,12 @@ use crate::store::{JournalStore, StoreError};
 
 mod child;
 mod local;
+mod supervising;
 mod wire;
 
 pub use child::ChildDispatcher;
 pub use local::LocalDispatcher;
+pub use supervising::SupervisingDispatcher;
 pub use wire::{CancelRequest, FromWorker, MAX_LINE, ToWorker};
 
 /// How long the place may take to answer a cancel before the store settles it without.
@@ -84,6 +86,12 @@ pub enum DispatchError {
         /// What is in the way.
         reason: String,
     },
+    /// It was not begun: the place kept failing and is left alone for a while.
+    #[error("{}", error.message)]
+    LeftAlone {
+        /// Until when, and why.
+        error: ErrorInfo,
+    },
     /// It was begun, and the way to it broke. It may be running still.
     #[error("the way to {target} broke: {reason}; the execution may be running there still")]
     Lost {
@@ -98,6 +106,7 @@ impl DispatchError {
     /// The error as events carry it.
     pub fn info(&self) -> ErrorInfo {
         let code = match self {
+            Self::LeftAlone { error } => return error.clone(),
             Self::Unreachable { .. } => ErrorCode::Network,
             Self::Lost { .. } => ErrorCode::OutcomeUnknown,
         };

@@ -47,7 +47,7 @@ async fn a_child_tells_its_events_and_how_it_settled_and_is_gone() {
 }
 
 #[tokio::test]
-async fn k066_a_child_started_ahead_is_used_once_and_a_dead_one_is_replaced() {
+async fn k066_k068_a_child_started_ahead_is_used_once_and_a_dead_one_is_replaced() {
     let (dispatcher, starts) = child(SETTLES);
     dispatcher.warm().await;
     dispatcher.warm().await;

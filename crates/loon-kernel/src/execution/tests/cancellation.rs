@@ -138,7 +138,7 @@ async fn an_id_that_nobody_has_is_an_error_and_not_a_no() {
 }
 
 #[tokio::test]
-async fn k033_k034_what_ran_is_settled_and_its_time_is_metered() {
+async fn k025_k033_k034_what_ran_is_settled_and_its_time_is_metered() {
     with_both(async |fixture| {
         let owner = fixture.start(None).await;
         begin_turn(&owner).await;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{EffectKind, EffectStarted, EffectStatus};
-use loon_api::{At, EffectKey, ErrorCode, ToolCallStatus, ToolClass};
+use loon_api::event::{EffectKind, EffectStarted, EffectStatus, TurnStarted};
+use loon_api::{At, EffectKey, ErrorCode, Mode, ToolCallStatus, ToolClass};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::super::ModelEffect;
+use super::super::{Authority, AuthorityRequest, GateOptions, ModelEffect, Verdict};
 use super::{Behaviour, FakeModel, FakeTool, ask, call, house, of, options, request, said};
+use crate::tree::{Budget, Tree};
 
 fn second(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -125,4 +126,43 @@ async fn k032_k035_an_abort_reaches_the_request_and_is_never_retried() {
     let request = request();
     let again = gate.model(ask(0, &model, &request), said(0)).await.unwrap_err();
     assert_eq!((again.status, model.requests()), (EffectStatus::Aborted, 1));
+}
+
+/// Says no to everything.
+struct Denies;
+
+impl Authority for Denies {
+    fn decide(&self, _: &AuthorityRequest<'_>) -> Verdict {
+        Verdict::Deny { reasons: vec!["no".to_owned()] }
+    }
+}
+
+#[tokio::test]
+async fn k008_the_checks_come_in_one_order_and_the_outermost_answers() {
+    let spent = Budget { max_tokens: Some(0), ..Budget::default() };
+    // Cancelled, past the deadline, without a budget, denied: each without those before it.
+    let stages = [
+        (true, true, spent, ErrorCode::Cancelled),
+        (false, true, spent, ErrorCode::DeadlineExceeded),
+        (false, false, spent, ErrorCode::QuotaExceeded),
+        (false, false, Budget::default(), ErrorCode::Denied),
+    ];
+    for (cancelled, expired, budget, code) in stages {
+        let house = house(expired.then(|| second(1))).await;
+        let turn = TurnStarted { model: "lab/m".to_owned(), mode: Mode::Default, branch: None };
+        house.execution.recorder().record(Some(1), turn).await.unwrap();
+        house.clock.advance(second(2));
+        let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Answers);
+        let gate = house.gate(GateOptions {
+            authorities: vec![Arc::new(Denies)],
+            tree: Tree::new(budget, None),
+            ..options(vec![Arc::<FakeTool>::clone(&tool)])
+        });
+        let call = call(0, "t", json!({"line": "x"}));
+        if cancelled {
+            call.cancel.cancel();
+        }
+        let item = gate.tool(call).await.unwrap();
+        assert_eq!((of(&item).error.as_ref().unwrap().code, tool.runs()), (code, 0));
+    }
 }
