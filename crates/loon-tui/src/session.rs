@@ -202,6 +202,13 @@ impl Session {
         }
     }
 
+    /// Nothing is at work any more.
+    pub(crate) fn come_to_rest(&mut self) {
+        self.turn = None;
+        self.retry = None;
+        self.compacting = None;
+    }
+
     /// Notes that what runs is to stop. False if nothing runs.
     pub(crate) fn stop(&mut self) -> bool {
         if let Some(turn) = &mut self.turn {

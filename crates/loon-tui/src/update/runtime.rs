@@ -6,6 +6,7 @@ use loon_api::{
     TurnStatus,
 };
 
+use crate::approval::Approvals;
 use crate::budget::BudgetSheet;
 use crate::event::{Action, Exit};
 use crate::model::Model;
@@ -73,10 +74,18 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
                 model.transcript.say(Body::Ended { status: turn.status, error });
             }
         }
+        // Whoever works in the session decides; here it is only told.
+        AgentEvent::ApprovalRequested(request) if model.session.watched.is_some() => {
+            let tool = &request.approval.tool;
+            model.transcript.say(told(format!("a person is asked there whether {tool} may run")));
+        }
         AgentEvent::ApprovalRequested(request) => {
             model.approvals.ask(request.approval.clone(), now);
         }
         AgentEvent::ApprovalResolved(resolved) => model.approvals.resolve(&resolved.approval, now),
+        AgentEvent::BudgetReached(event) if model.session.watched.is_some() => {
+            model.transcript.say(told(format!("{}; a person is asked there", event.reached)));
+        }
         AgentEvent::BudgetReached(event) => {
             model.budget = Some(BudgetSheet::ask(event.reached, now));
         }
@@ -137,7 +146,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             if let Some(holder) = &mut model.session.watched {
                 "no process".clone_into(&mut holder.words);
             }
-            model.session.turn = None;
+            model.session.come_to_rest();
+            model.approvals = Approvals::default();
+            model.budget = None;
             let words = "no process works in this session now; /takeover goes on in it here";
             model.transcript.say(told(words.to_owned()));
         }

@@ -117,3 +117,19 @@ fn a_turn_to_branch_off_from_is_named_or_chosen() {
     screen.press(KeyCode::End);
     assert_eq!(screen.press(KeyCode::Enter), sent(Command::Fork { at: Some(1) }));
 }
+
+#[test]
+fn what_is_asked_in_a_watched_session_is_told_and_takes_no_keys() {
+    let mut screen = Screen::new();
+    screen.model.session.watched = Some(holder());
+    screen.ask("a1");
+    assert!(screen.model.approvals.shown().is_none());
+    screen.type_text("x");
+    assert_eq!(screen.draft(), "x");
+    screen.model.session.watched = None;
+    screen.ask("a2");
+    assert!(screen.model.approvals.shown().is_some());
+    screen.model.session.watched = Some(holder());
+    screen.tell(SessionReleased { session: ExecutionId::generate() });
+    assert!(screen.model.approvals.shown().is_none(), "nobody waits for an answer any more");
+}
