@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use loon_api::event::StreamFinished;
 use loon_api::{
-    AgentEvent, Clock as _, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, Outcome,
-    Usage, VERSION,
+    AgentEvent, ApprovalId, Clock as _, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId,
+    ItemBody, Outcome, Usage, VERSION,
 };
 use loon_core::Runtime;
 use loon_kernel::SystemClock;
@@ -72,10 +72,12 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         haste: Haste::None,
         commands: Some(commands),
         turns_owed: 0,
+        steers_owed: 0,
         compactions_owed: 0,
         turn_running: false,
         input_ended: !task.commands_from_stdin,
         asked_to_raise: false,
+        asking: task.commands_from_stdin.then(Vec::new),
     };
     if let Some(text) = task.prompt {
         driver.turns_owed += 1;
@@ -104,7 +106,8 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
                     driver.hurry_up();
                 }
             }
-            () = driver.haste.runs_out() => driver.give_up(),
+            // Only who takes nothing is given up: work may take its time to end.
+            () = driver.haste.runs_out(), if driver.waiting.is_some() => driver.give_up(),
             line = next_command(&mut input) => match line {
                 Some(Ok(command)) => driver.forward(command).await,
                 Some(Err(problem)) => say_error(&problem),
@@ -152,7 +155,7 @@ pub(crate) async fn follow(runtime: Runtime) -> Result<u8, Failure> {
                     Asked::Interrupt => Outcome::Interrupted.exit_code(),
                     Asked::Terminate => Outcome::Terminated.exit_code(),
                 };
-                let _ = commands.send(Command::Close).await;
+                let _ = commands.send(Command::Terminate).await;
             }
             event = events.recv() => {
                 let Some(event) = event else { break };
@@ -217,6 +220,8 @@ struct Driver {
     haste: Haste,
     commands: Option<mpsc::Sender<Command>>,
     turns_owed: u32,
+    /// Words for the running turn that it has not taken in; without one they begin a turn.
+    steers_owed: u32,
     /// Compactions that were asked for and have not ended; asking twice is asking once.
     compactions_owed: u32,
     turn_running: bool,
@@ -224,6 +229,8 @@ struct Driver {
     input_ended: bool,
     /// A bound of the budget is reached, and something waits until it is raised.
     asked_to_raise: bool,
+    /// Requests for a decision that are not answered, where a program is asked.
+    asking: Option<Vec<ApprovalId>>,
 }
 
 impl Driver {
@@ -233,7 +240,31 @@ impl Driver {
             AgentEvent::StreamFinished(finished) => Some(finished.clone()),
             AgentEvent::TurnStarted(_) => {
                 self.turn_running = true;
-                self.turns_owed = self.turns_owed.saturating_sub(1);
+                let owed =
+                    if self.turns_owed > 0 { &mut self.turns_owed } else { &mut self.steers_owed };
+                *owed = owed.saturating_sub(1);
+                None
+            }
+            AgentEvent::ItemCompleted(completed)
+                if matches!(completed.item.body, ItemBody::UserMessage { steer: true, .. }) =>
+            {
+                self.steers_owed = self.steers_owed.saturating_sub(1);
+                None
+            }
+            AgentEvent::QueueReturned(_) => {
+                (self.turns_owed, self.steers_owed) = (0, 0);
+                None
+            }
+            AgentEvent::ApprovalRequested(request) => {
+                if let Some(asking) = &mut self.asking {
+                    asking.push(request.approval.id.clone());
+                }
+                None
+            }
+            AgentEvent::ApprovalResolved(resolved) => {
+                if let Some(asking) = &mut self.asking {
+                    asking.retain(|asked| *asked != resolved.approval);
+                }
                 None
             }
             AgentEvent::TurnFinished(_) => {
@@ -261,7 +292,7 @@ impl Driver {
         self.waiting = self.output.write(event);
         if finished.is_none() {
             self.close_if_idle().await;
-            self.refuse_if_nobody_can_raise().await;
+            self.answer_for_nobody().await;
         }
         finished
     }
@@ -286,16 +317,25 @@ impl Driver {
     }
 
     async fn close_if_idle(&mut self) {
-        let idle = !self.turn_running && self.turns_owed == 0 && self.compactions_owed == 0;
+        let owed = self.turns_owed + self.steers_owed + self.compactions_owed;
+        let idle = !self.turn_running && owed == 0;
         if idle && self.input_ended {
             self.send(Command::Close).await;
             self.commands = None;
         }
     }
 
-    /// Once the input has ended, nobody is left who could raise a bound.
-    async fn refuse_if_nobody_can_raise(&mut self) {
-        if self.input_ended && self.asked_to_raise {
+    /// Once the input has ended, nobody is left who could decide or raise a bound.
+    async fn answer_for_nobody(&mut self) {
+        if !self.input_ended {
+            return;
+        }
+        let unanswered = self.asking.as_mut().map(std::mem::take).unwrap_or_default();
+        for approval in unanswered {
+            let reason = Some("The input has ended, and nobody is there to ask.".to_owned());
+            self.send(Command::Deny { approval, reason }).await;
+        }
+        if self.asked_to_raise {
             self.asked_to_raise = false;
             self.send(Command::RefuseBudget).await;
         }
@@ -304,10 +344,12 @@ impl Driver {
     async fn forward(&mut self, command: Command) {
         let begins_turn = match &command {
             Command::Prompt { text } => !text.trim().is_empty(),
-            Command::Steer { text } => !self.turn_running && !text.trim().is_empty(),
             _ => false,
         };
         self.turns_owed += u32::from(begins_turn);
+        if let Command::Steer { text } = &command {
+            self.steers_owed += u32::from(!text.trim().is_empty());
+        }
         if matches!(command, Command::Compact { .. }) {
             self.compactions_owed = 1;
         }
@@ -317,7 +359,7 @@ impl Driver {
     async fn end_of_input(&mut self) {
         self.input_ended = true;
         self.close_if_idle().await;
-        self.refuse_if_nobody_can_raise().await;
+        self.answer_for_nobody().await;
     }
 
     async fn obey(&mut self, asked: Asked) {

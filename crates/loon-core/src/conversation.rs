@@ -7,17 +7,19 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loon_api::event::{SubagentFinished, SubagentStarted};
+use loon_api::event::{EffectStatus, SubagentFinished, SubagentStarted};
 use loon_api::{
     AgentEvent, Cost, EffectKey, FileChange, FileRead, Item, ItemBody, ItemId, Mode, ToolCallItem,
     TurnNumber, Usage, WorkingRecord,
 };
 
+mod ending;
 mod messages;
 mod receipts;
 mod shorten;
 mod units;
 
+use self::ending::Ending;
 pub(crate) use self::messages::{Compacted, Cuts, UNKNOWN_OUTCOME, Window};
 use self::receipts::Receipts;
 pub(crate) use self::shorten::without_middle;
@@ -46,6 +48,7 @@ pub struct Conversation {
     past: Past,
     children: Vec<KnownChild>,
     receipts: Receipts,
+    ending: Ending,
     /// At least so many of the newest items are kept; absent keeps all.
     keep: Option<usize>,
     /// Older items were left out.
@@ -168,7 +171,13 @@ impl Conversation {
             AgentEvent::EffectFinished(finished) if finished.key.is_summary() => {
                 self.charge_summary(finished.usage, finished.cost);
             }
-            AgentEvent::EffectFinished(finished) => self.charge(finished.usage, finished.cost),
+            AgentEvent::EffectFinished(finished) => {
+                if finished.status == EffectStatus::Unknown {
+                    self.ending.note_unknown(&finished.key);
+                }
+                self.charge(finished.usage, finished.cost);
+            }
+            AgentEvent::ExecutionCancelled(cancelled) => self.end(cancelled.reason.as_ref()),
             AgentEvent::ContextCompacted(compacted) => {
                 let turn = turn.unwrap_or(self.last_turn);
                 let body = ItemBody::Compaction(compacted.compaction.clone());

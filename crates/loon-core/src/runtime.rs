@@ -219,6 +219,15 @@ fn torn_remark(bytes: u64) -> String {
     format!("A crash left a record of the session unfinished; its {bytes} bytes were moved aside.")
 }
 
+/// The reason of the cancel that ended a session, if one did.
+fn cancel_reason(store: &dyn JournalStore, exec: ExecutionId) -> Option<Option<String>> {
+    let records = store.read_lean(exec, Box::new(|_| false)).ok()?;
+    records.filter_map(Result::ok).find_map(|record| match record.event {
+        AgentEvent::ExecutionCancelled(cancelled) => Some(cancelled.reason),
+        _ => None,
+    })
+}
+
 impl Server {
     async fn serve(
         mut self,
@@ -382,6 +391,9 @@ impl Server {
 
     /// What to say when another process took the session over, or cancelled it.
     fn fenced(&self, exec: ExecutionId) -> ErrorInfo {
+        if let Some(reason) = cancel_reason(self.deps.store.as_ref(), exec) {
+            return KernelError::Cancelled { exec, reason }.info();
+        }
         let info = StoreError::Fenced { exec }.info();
         let other = held_by(self.deps.store.as_ref(), exec)
             .filter(|holder| holder.pid != Some(std::process::id()));
