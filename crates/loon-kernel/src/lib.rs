@@ -52,6 +52,6 @@ pub use store::{
     make_private_folder,
 };
 pub use supervision::{
-    CircuitOpen, CircuitPolicy, Circuits, Outcome, SupervisionPolicy, supervised,
+    CallEnd, CircuitOpen, CircuitPolicy, Circuits, SupervisionPolicy, supervised,
 };
 pub use tree::{Budget, QuotaAnswer, QuotaDesk, Tree};

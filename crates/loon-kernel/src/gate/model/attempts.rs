@@ -15,7 +15,7 @@ use crate::gate::{Gate, ModelEffect, Stop};
 use crate::port::{Admitted, EffectContext, Follow, Progress};
 use crate::recorder::Recorder;
 use crate::route::Member;
-use crate::supervision::{CircuitPolicy, Outcome, Permit};
+use crate::supervision::{CallEnd, CircuitPolicy, Permit};
 
 /// How the attempts at a model came to their end.
 pub(super) enum Attempts {
@@ -72,7 +72,7 @@ impl Gate {
             let error = match ran {
                 Ran::Returned(Ok(answer)) => {
                     self.count(member, meter, answer.usage, true);
-                    self.tell_circuit(effect.turn, permit.end(Outcome::Success)).await;
+                    self.tell_circuit(effect.turn, permit.end(CallEnd::Success)).await;
                     return Ok(Attempts::Answered(answer));
                 }
                 Ran::Returned(Err(error)) => error,
@@ -99,7 +99,7 @@ impl Gate {
             self.count(member, meter, error.usage, meter.streamed);
             let failed = |error| Ok(Attempts::Failed(EffectStatus::Failed, error));
             let info = error.info();
-            if let Some(outcome) = Outcome::of(info.code) {
+            if let Some(outcome) = CallEnd::of(info.code) {
                 self.tell_circuit(effect.turn, permit.end(outcome)).await;
             }
             if !error.is_retryable() || told {
