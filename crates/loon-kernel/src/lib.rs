@@ -3,6 +3,7 @@
 //! This crate knows records and effects. It must never know a wire format, what a tool means, the
 //! files of a project or a front end.
 
+mod blocking;
 pub mod clock;
 pub mod error;
 pub mod execution;

@@ -127,12 +127,12 @@ async fn k057_k058_a_zombie_that_nobody_reaches_is_fenced_out_in_the_shared_stor
     let events = mpsc::channel(8).0;
     let redactor = crate::Redactor::default();
     let zombie =
-        Execution::start(Arc::clone(&store), Arc::clone(&clock), redactor, options, events)
+        Execution::start(Arc::clone(&store), Arc::clone(&clock), redactor.clone(), options, events)
             .await
             .unwrap();
     let exec = zombie.exec();
     let reason = Some("dead node".to_owned());
-    assert!(cancel(&Unreachable, &store, clock.as_ref(), exec, reason).await.unwrap());
+    assert!(cancel(&Unreachable, &store, &clock, &redactor, exec, reason).await.unwrap());
     let decided = loon_api::event::DecisionRecorded {
         key: loon_api::EffectKey::new("late"),
         value: json!(1),
@@ -142,10 +142,10 @@ async fn k057_k058_a_zombie_that_nobody_reaches_is_fenced_out_in_the_shared_stor
     let kinds: Vec<String> =
         store.read(exec).unwrap().map(|record| record.unwrap().event.kind().to_owned()).collect();
     assert_eq!(kinds, ["execution.started", "execution.cancelled"]);
-    assert!(!cancel(&Unreachable, &store, clock.as_ref(), exec, None).await.unwrap());
+    assert!(!cancel(&Unreachable, &store, &clock, &redactor, exec, None).await.unwrap());
     // One that nobody knows is no error either.
     let nobody = ExecutionId::generate();
-    assert!(!cancel(&Unreachable, &store, clock.as_ref(), nobody, None).await.unwrap());
+    assert!(!cancel(&Unreachable, &store, &clock, &redactor, nobody, None).await.unwrap());
 }
 
 #[test]

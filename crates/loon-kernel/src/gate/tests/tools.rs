@@ -334,7 +334,15 @@ async fn a_cancel_from_another_process_reaches_a_running_call() {
     let exec = house.execution.exec();
     let clock = house.clock.clone();
     let mode = crate::CancelMode::Now;
-    let cancelled = crate::cancel_by_id(house.store.as_ref(), &clock, exec, mode, None).unwrap();
+    let cancelled = crate::cancel_by_id(
+        house.store.as_ref(),
+        &clock,
+        &crate::Redactor::default(),
+        exec,
+        mode,
+        None,
+    )
+    .unwrap();
     assert_eq!(cancelled, crate::Cancelled::Now);
     let item = running.await.unwrap();
     assert!(of(&item).status.is_final());
