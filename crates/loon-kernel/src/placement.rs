@@ -75,6 +75,14 @@ pub enum Settled {
     },
 }
 
+impl Settled {
+    /// A second dispatch of one that runs.
+    fn under_way(exec: ExecutionId) -> Self {
+        let message = format!("execution {exec} is under way already");
+        Self::Failed { error: ErrorInfo::new(ErrorCode::Conflict, message) }
+    }
+}
+
 /// Why nobody can tell how an execution came to rest. Who supervises may try the first again, and the
 /// second only when it is known to be gone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -89,6 +89,9 @@ async fn k055_k059_a_cancel_reaches_the_child_and_settles_as_a_result() {
     while !dispatcher.runs(exec) {
         tokio::task::yield_now().await;
     }
+    let again = Dispatch { execution_id: exec, ..super::tests::dispatch() };
+    let second = dispatcher.dispatch(again, mpsc::channel(8).0).await.unwrap();
+    assert!(matches!(second, Settled::Failed { error } if error.code == ErrorCode::Conflict));
     assert!(dispatcher.cancel(exec, Some("enough".to_owned())).await);
     let settled = running.await.unwrap().unwrap();
     assert_eq!(settled, Settled::Cancelled { reason: Some("enough".to_owned()) });
