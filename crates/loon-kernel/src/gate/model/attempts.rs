@@ -116,9 +116,19 @@ impl Gate {
             if let Some(open) = self.circuits.refusal(&target) {
                 return failed(open.after(Some(info)));
             }
+            let stopped = |stop: Stop| Ok(Attempts::Failed(stop.status, stop.error));
+            let own = meter.resources();
+            if let Err(stop) = self.admit_beside(limits.cancel, true, &own).await {
+                return stopped(stop);
+            }
+            // From here on the request counts.
             self.note_retry(effect, meter.failed, &error, delay).await?;
             if let Some(stop) = self.wait(delay, limits).await {
-                return Ok(Attempts::Failed(stop.status, stop.error));
+                return stopped(stop);
+            }
+            // Others may have spent the rest meanwhile.
+            if let Err(stop) = self.admit_beside(limits.cancel, false, &own).await {
+                return stopped(stop);
             }
             permit = match self.circuits.enter(&target, &CircuitPolicy::default()) {
                 Ok((permit, change)) => {
@@ -203,7 +213,10 @@ impl Gate {
             let known = (!usage.is_unknown()).then_some(usage);
             match known.and_then(|usage| self.pricing.price(member.name(), &usage)) {
                 Some(price) => cost.usd = price,
-                None => cost.unpriced = 1,
+                None => {
+                    cost.unpriced = 1;
+                    meter.unpriced.insert(member.name().to_owned());
+                }
             }
         }
         meter.add(usage, cost);
