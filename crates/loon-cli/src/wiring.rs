@@ -28,7 +28,7 @@ pub(crate) use self::live::Follower;
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
-pub(crate) use self::secrets::masked;
+pub(crate) use self::secrets::redactor_here;
 use crate::args::SessionArgs;
 use crate::commands;
 use crate::failure::Failure;

@@ -153,7 +153,15 @@ async fn cancels() {
         let (port, exec) = (Arc::clone(&store), execution.exec());
         let began = Instant::now();
         let cancelling = tokio::task::spawn_blocking(move || {
-            cancel_by_id(port.as_ref(), &SystemClock, exec, CancelMode::Now, None).unwrap();
+            cancel_by_id(
+                port.as_ref(),
+                &SystemClock,
+                &Redactor::default(),
+                exec,
+                CancelMode::Now,
+                None,
+            )
+            .unwrap();
             began.elapsed()
         });
         execution.cancel_token().cancelled().await;

@@ -14,6 +14,7 @@ use loon_api::{
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::off_runtime;
 use crate::clock::millis;
 use crate::error::KernelError;
 use crate::fold::{EffectRecord, ExecutionState};
@@ -236,6 +237,18 @@ impl Execution {
         self.remaining() == Some(Duration::ZERO)
     }
 
+    /// Completes when the deadline has passed. It stands still while a person is asked, so what is
+    /// left is looked up again each time it seems to have run out.
+    pub(crate) async fn deadline_passed(&self) {
+        loop {
+            match self.remaining() {
+                None => std::future::pending().await,
+                Some(Duration::ZERO) => return,
+                Some(left) => self.recorder.clock().sleep(left).await,
+            }
+        }
+    }
+
     /// Ends it if its deadline passed, and says so in the record. True if it ended.
     pub async fn stop_if_expired(&self) -> Result<bool, KernelError> {
         if !self.is_expired() {
@@ -324,21 +337,26 @@ pub enum Cancelled {
 
 /// Cancels an execution from any process, wherever it stands: takes a newer fence, so that its
 /// present writer can write nothing more, and records the cancel. After the step, it leaves that to
-/// the present writer, if a turn is under way there.
+/// the present writer, if a turn is under way there. `redactor` masks the reason.
 pub fn cancel_by_id(
     store: &dyn JournalStore,
     clock: &dyn Clock,
+    redactor: &Redactor,
     exec: ExecutionId,
     mode: CancelMode,
     reason: Option<String>,
 ) -> Result<Cancelled, KernelError> {
-    let last = ExecutionCancelled { reason };
+    let last = ExecutionCancelled { reason: reason.map(|reason| redactor.text(reason)) };
     let is_live = store.is_live(exec);
     if mode == CancelMode::AfterStep && is_live {
         let state = read_state(store, exec)?;
         if !state.is_over() && state.turn.is_some() {
             store.ask_to_stop(exec, last.reason.as_deref())?;
-            return Ok(Cancelled::AfterStep);
+            // The turn may have ended before the word was there, and nobody looks for it then.
+            let state = read_state(store, exec)?;
+            if state.turn.is_some() || state.cancelled.is_some() {
+                return Ok(Cancelled::AfterStep);
+            }
         }
     }
     loop {
@@ -367,6 +385,30 @@ fn take_and_end(
     let ends = if is_live { settled(&state, EffectStatus::Aborted, now) } else { unknown(&state) };
     end(writer, &state, now, exec, last, ends)?;
     Ok(Cancelled::Now)
+}
+
+/// [`cancel_by_id`], at once, off the threads of the runtime.
+pub(crate) async fn cancel_now(
+    store: &Arc<dyn JournalStore>,
+    clock: &Arc<dyn Clock>,
+    redactor: &Redactor,
+    exec: ExecutionId,
+    reason: Option<String>,
+) -> Result<Cancelled, KernelError> {
+    let (store, clock, redactor) = (Arc::clone(store), Arc::clone(clock), redactor.clone());
+    off_runtime(exec, "cancelling", move || {
+        cancel_by_id(store.as_ref(), clock.as_ref(), &redactor, exec, CancelMode::Now, reason)
+    })
+    .await
+}
+
+/// [`read_state`], off the threads of the runtime.
+pub(crate) async fn state_of(
+    store: &Arc<dyn JournalStore>,
+    exec: ExecutionId,
+) -> Result<ExecutionState, KernelError> {
+    let store = Arc::clone(store);
+    off_runtime(exec, "reading its state", move || read_state(store.as_ref(), exec)).await
 }
 
 /// The state of an execution that nobody here owns.

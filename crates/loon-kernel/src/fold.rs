@@ -241,6 +241,8 @@ impl ExecutionState {
     /// does a turn or an effect that was under way there.
     fn begin_anew(&mut self) {
         self.resources = Resources::default();
+        self.raised = Bounds::default();
+        self.deadline = self.given;
         self.worked = Duration::ZERO;
         self.working_since = None;
         self.turn = None;

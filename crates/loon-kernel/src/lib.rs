@@ -3,6 +3,7 @@
 //! This crate knows records and effects. It must never know a wire format, what a tool means, the
 //! files of a project or a front end.
 
+mod blocking;
 pub mod clock;
 pub mod error;
 pub mod execution;
@@ -52,6 +53,6 @@ pub use store::{
     make_private_folder,
 };
 pub use supervision::{
-    CircuitOpen, CircuitPolicy, Circuits, Outcome, SupervisionPolicy, supervised,
+    CallEnd, CircuitOpen, CircuitPolicy, Circuits, SupervisionPolicy, supervised,
 };
 pub use tree::{Budget, QuotaAnswer, QuotaDesk, Tree};

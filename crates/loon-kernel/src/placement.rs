@@ -14,7 +14,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::error::KernelError;
-use crate::execution::{CancelMode, Cancelled, cancel_by_id};
+use crate::execution::{Cancelled, cancel_now};
+use crate::secrets::Redactor;
 use crate::store::{JournalStore, StoreError};
 
 mod child;
@@ -72,6 +73,14 @@ pub enum Settled {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due: Option<At>,
     },
+}
+
+impl Settled {
+    /// A second dispatch of one that runs.
+    fn under_way(exec: ExecutionId) -> Self {
+        let message = format!("execution {exec} is under way already");
+        Self::Failed { error: ErrorInfo::new(ErrorCode::Conflict, message) }
+    }
 }
 
 /// Why nobody can tell how an execution came to rest. Who supervises may try the first again, and the
@@ -136,11 +145,12 @@ pub trait Dispatcher: Send + Sync {
 
 /// Cancels an execution wherever it runs: tells its place, and settles it in the store if it has a
 /// journal there, whether the place was reached or not. False if it was over before, or if neither
-/// knows it.
+/// knows it. `redactor` masks the reason that is recorded.
 pub async fn cancel(
     dispatcher: &dyn Dispatcher,
     store: &Arc<dyn JournalStore>,
-    clock: &dyn Clock,
+    clock: &Arc<dyn Clock>,
+    redactor: &Redactor,
     exec: ExecutionId,
     reason: Option<String>,
 ) -> Result<bool, KernelError> {
@@ -149,7 +159,7 @@ pub async fn cancel(
         told = dispatcher.cancel(exec, reason.clone()) => told,
         () = clock.sleep(FORWARD) => false,
     };
-    match cancel_by_id(store.as_ref(), clock, exec, CancelMode::Now, reason) {
+    match cancel_now(store, clock, redactor, exec, reason).await {
         Ok(cancelled) => Ok(told || cancelled == Cancelled::Now),
         Err(KernelError::Store(StoreError::NotFound { .. })) => Ok(told),
         Err(error) => Err(error),

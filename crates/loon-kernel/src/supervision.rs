@@ -9,7 +9,7 @@ use loon_api::event::CircuitChanged;
 use loon_api::{ErrorCode, ErrorInfo};
 use tokio_util::sync::CancellationToken;
 
-pub use circuit::{CircuitOpen, CircuitPolicy, Circuits, Outcome, Permit};
+pub use circuit::{CallEnd, CircuitOpen, CircuitPolicy, Circuits, Permit};
 
 /// How a run that failed is begun again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,17 +73,17 @@ where
         };
         let error = match dispatch().await {
             Ok(value) => {
-                permit.end(Outcome::Success).into_iter().for_each(&mut tell);
+                permit.end(CallEnd::Success).into_iter().for_each(&mut tell);
                 return Ok(value);
             }
             Err(error) => error,
         };
         // What fails because it is being stopped says nothing about the target.
-        let outcome = Outcome::of(error.code).filter(|_| !cancel.is_cancelled());
+        let outcome = CallEnd::of(error.code).filter(|_| !cancel.is_cancelled());
         if let Some(outcome) = outcome {
             permit.end(outcome).into_iter().for_each(&mut tell);
         }
-        if outcome != Some(Outcome::Failure) || restarts == policy.max_restarts {
+        if outcome != Some(CallEnd::Failure) || restarts == policy.max_restarts {
             return Err(error);
         }
         if let Some(open) = circuits.refusal(target) {
@@ -99,7 +99,7 @@ where
     }
 }
 
-impl Outcome {
+impl CallEnd {
     /// What an error says of the target it came from; nothing if it came from somewhere else.
     pub fn of(code: ErrorCode) -> Option<Self> {
         match code {

@@ -173,7 +173,14 @@ impl Tree {
 
     /// Which bound is reached, if any, for a model request or for another effect.
     pub fn reached(&self, is_request: bool) -> Option<ReachedBound> {
-        self.budget().reached(&self.used(), is_request)
+        self.reached_with(&Resources::default(), is_request)
+    }
+
+    /// The same if `more` were used.
+    pub(crate) fn reached_with(&self, more: &Resources, is_request: bool) -> Option<ReachedBound> {
+        let mut used = self.used();
+        used += more;
+        self.budget().reached(&used, is_request)
     }
 
     /// Keeps what a member used until its parent has recorded that, after the member itself is gone.

@@ -5,6 +5,8 @@ use loon_kernel::Redactor;
 use loon_kernel::secrets::SHORTEST;
 use secrecy::ExposeSecret as _;
 
+use super::Setup;
+
 /// How names of variables end that hold a credential.
 const VARIABLES: [&str; 10] = [
     "_TOKEN",
@@ -51,13 +53,11 @@ pub(super) fn renew(redactor: &Redactor, settings: &Settings) {
     learn(redactor, settings);
 }
 
-/// A text of the command line as it may be recorded where no session has a redactor.
-pub(crate) fn masked(text: String) -> String {
-    let redactor = Redactor::default();
-    let settings = Settings::default();
-    let known = of_environment(variables(), &settings);
-    redactor.learn(known.into_iter().map(|known| (known.name, known.value)));
-    redactor.text(text)
+/// What masks where no session is at hand: it knows what the settings of the current folder hold, or
+/// the defaults if they cannot be read.
+pub(crate) fn redactor_here() -> Redactor {
+    let settings = Setup::load(None, &[]).map(|setup| setup.loaded.settings).unwrap_or_default();
+    redactor(&settings).0
 }
 
 fn learn(redactor: &Redactor, settings: &Settings) -> Vec<String> {

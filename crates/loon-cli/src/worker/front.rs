@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use loon_api::event::StreamFinished;
 use loon_api::{
-    AgentEvent, Clock as _, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, Outcome,
-    Usage, VERSION,
+    AgentEvent, Clock, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, Outcome, Usage,
+    VERSION,
 };
 use loon_core::Runtime;
 use loon_kernel::{
-    Dispatch, DispatchError, Dispatcher, JournalStore, Settled, SystemClock, placement,
+    Dispatch, DispatchError, Dispatcher, JournalStore, Redactor, Settled, SystemClock, placement,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -108,9 +108,10 @@ impl Elsewhere {
                         // The dispatch must go on meanwhile: it may be what carries the cancel.
                         let store = Arc::clone(&self.store);
                         let sent = async move {
-                            let clock = SystemClock;
+                            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+                            let (place, redactor) = (dispatcher.as_ref(), Redactor::default());
                             let sent =
-                                placement::cancel(dispatcher.as_ref(), &store, &clock, exec, reason);
+                                placement::cancel(place, &store, &clock, &redactor, exec, reason);
                             sent.await.unwrap_or(false)
                         };
                         stop = Some((how, Some(tokio::spawn(sent))));

@@ -11,8 +11,8 @@ use loon_api::{
 };
 use loon_core::{Dependencies, Runtime, SessionChoice};
 use loon_kernel::{
-    CancelMode, Cancelled, Dispatch, DispatchError, Dispatcher, FileStore, Settled, SystemClock,
-    cancel_by_id,
+    CancelMode, Cancelled, Dispatch, DispatchError, Dispatcher, FileStore, Redactor, Settled,
+    SystemClock, cancel_by_id,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -80,8 +80,9 @@ impl Prepared {
 /// A session under way.
 struct Live {
     commands: mpsc::Sender<Command>,
-    /// Why it was cancelled.
+    /// Why it was cancelled, masked.
     reason: Option<String>,
+    redactor: Redactor,
 }
 
 struct OnTable<'a>(&'a Prompts, ExecutionId);
@@ -192,9 +193,10 @@ impl Prompts {
     ) -> Settled {
         let Prepared { deps, follower, prompt } = prepared;
         let _following = follower.start(|_| {});
+        let redactor = deps.redactor.clone();
         let Runtime { commands, events: mut arriving, done } =
             Runtime::start(deps, SessionChoice::NewAs(exec));
-        self.live().insert(exec, Live { commands: commands.clone(), reason: None });
+        self.live().insert(exec, Live { commands: commands.clone(), reason: None, redactor });
         let _on_table = OnTable(self, exec);
         // A session that could not begin has ended its events, which say why.
         let _ = commands.send(Command::Prompt { text: prompt }).await;
@@ -213,14 +215,17 @@ impl Prompts {
         settled(outcome, finished, reason)
     }
 
-    fn cancel_here(&self, exec: ExecutionId, reason: Option<String>) -> bool {
-        match self.live().get_mut(&exec) {
-            Some(live) => live.reason.clone_from(&reason),
-            None => return false,
-        }
+    async fn cancel_here(&self, exec: ExecutionId, reason: Option<String>) -> bool {
+        let redactor = {
+            let mut all = self.live();
+            let Some(live) = all.get_mut(&exec) else { return false };
+            live.reason = reason.clone().map(|reason| live.redactor.text(reason));
+            live.redactor.clone()
+        };
         let store = FileStore::new(self.paths.data.clone());
-        let cancelled = cancel_by_id(&store, &SystemClock, exec, CancelMode::Now, reason);
-        matches!(cancelled, Ok(Cancelled::Now))
+        let cancel =
+            move || cancel_by_id(&store, &SystemClock, &redactor, exec, CancelMode::Now, reason);
+        matches!(tokio::task::spawn_blocking(cancel).await, Ok(Ok(Cancelled::Now)))
     }
 }
 
@@ -256,9 +261,6 @@ impl Dispatcher for Prompts {
     }
 
     fn cancel(&self, exec: ExecutionId, reason: Option<String>) -> BoxFuture<'_, bool> {
-        Box::pin(async move {
-            // Waits for the disk only, for as long as it takes to write one line.
-            self.cancel_here(exec, reason)
-        })
+        Box::pin(self.cancel_here(exec, reason))
     }
 }

@@ -17,6 +17,7 @@ use crate::clock::ManualClock;
 use crate::secrets::Redactor;
 use crate::store::{FileStore, JournalStore, MemoryStore};
 
+mod after_step;
 mod cancellation;
 mod deadlines;
 
@@ -72,7 +73,8 @@ fn cancelled(
     mode: CancelMode,
     reason: Option<String>,
 ) -> Cancelled {
-    cancel_by_id(fixture.store.as_ref(), &fixture.clock, exec, mode, reason).unwrap()
+    cancel_by_id(fixture.store.as_ref(), &fixture.clock, &Redactor::default(), exec, mode, reason)
+        .unwrap()
 }
 
 async fn begin_turn(execution: &Execution) {

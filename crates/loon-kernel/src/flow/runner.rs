@@ -18,11 +18,13 @@ use super::replay::Divergence;
 use super::state::FlowEnd;
 use super::timers::Tended;
 use super::{Flow, FlowError, Flows};
+use crate::blocking::off_runtime;
 use crate::error::KernelError;
-use crate::execution::{CancelMode, Cancelled, Execution, StartOptions, cancel_by_id, read_state};
+use crate::execution::{Cancelled, Execution, StartOptions, cancel_now, read_state, state_of};
 use crate::fold::ExecutionState;
 use crate::gate::{Gate, GateOptions};
 use crate::placement::Settled;
+use crate::recorder::later;
 use crate::secrets::Redactor;
 use crate::store::{JournalStore, StoreError};
 
@@ -139,14 +141,14 @@ impl From<KernelError> for SignalError {
 }
 
 /// A cancel on its way to whoever drives the execution.
-struct CancelRequest {
+struct CancelCall {
     reason: Option<String>,
     reply: oneshot::Sender<Result<bool, KernelError>>,
 }
 
 /// An execution that this process drives.
 struct Live {
-    cancels: mpsc::Sender<CancelRequest>,
+    cancels: mpsc::Sender<CancelCall>,
     /// Taken when the execution comes to rest. Held while something is recorded for it from outside,
     /// so that it does not come to rest meanwhile.
     execution: tokio::sync::Mutex<Option<Execution>>,
@@ -157,7 +159,7 @@ struct Live {
 pub struct FlowRunner {
     pub(super) store: Arc<dyn JournalStore>,
     pub(super) clock: Arc<dyn Clock>,
-    redactor: Redactor,
+    pub(super) redactor: Redactor,
     flows: Flows,
     gate: Arc<GateMaker>,
     live: Mutex<HashMap<ExecutionId, Arc<Live>>>,
@@ -240,7 +242,7 @@ impl FlowRunner {
         exec: ExecutionId,
         events: mpsc::Sender<Arc<Envelope>>,
     ) -> Result<Settled, RunError> {
-        let state = read_state(self.store.as_ref(), exec)?;
+        let state = state_of(&self.store, exec).await?;
         let Some(started) = state.flow.started else { return Err(RunError::NotAFlow { exec }) };
         if let Some(reason) = state.cancelled {
             return Err(KernelError::Cancelled { exec, reason }.into());
@@ -271,26 +273,25 @@ impl FlowRunner {
         exec: ExecutionId,
         reason: Option<String>,
     ) -> Result<bool, KernelError> {
+        let reason = reason.map(|reason| self.redactor.text(reason));
         let live = self.live().get(&exec).cloned();
         if let Some(live) = live {
             let (reply, answer) = oneshot::channel();
-            let request = CancelRequest { reason: reason.clone(), reply };
-            if live.cancels.send(request).await.is_ok()
+            let call = CancelCall { reason: reason.clone(), reply };
+            if live.cancels.send(call).await.is_ok()
                 && let Ok(answer) = answer.await
             {
                 return answer;
             }
         }
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        let cancelled =
-            cancel_by_id(store.as_ref(), clock.as_ref(), exec, CancelMode::Now, reason)?;
+        let cancelled = cancel_now(&self.store, &self.clock, &self.redactor, exec, reason).await?;
         Ok(cancelled == Cancelled::Now)
     }
 
     /// Records a signal for a flow, checked against the flow's schema before. True if the flow runs
     /// here and has been told; else [`FlowRunner::resume`] lets it go on.
     pub async fn signal(&self, exec: ExecutionId, signal: Signal) -> Result<bool, SignalError> {
-        let state = read_state(self.store.as_ref(), exec)?;
+        let state = state_of(&self.store, exec).await?;
         let Some(started) = &state.flow.started else {
             return Err(RunError::NotAFlow { exec }.into());
         };
@@ -309,30 +310,11 @@ impl FlowRunner {
             live.signalled.notify_one();
             return Ok(true);
         }
-        self.append(exec, received)?;
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let redactor = self.redactor.clone();
+        let appended = move || append(store.as_ref(), clock.as_ref(), &redactor, exec, received);
+        off_runtime(exec, "recording a signal", appended).await?;
         Ok(false)
-    }
-
-    /// Appends a signal to a journal that nobody writes.
-    fn append(&self, exec: ExecutionId, received: SignalReceived) -> Result<(), SignalError> {
-        let mut writer = self.store.open(exec).map_err(RunError::from)?.writer;
-        let state = read_state(self.store.as_ref(), exec)?;
-        if let Some(reason) = state.cancelled {
-            return Err(KernelError::Cancelled { exec, reason }.into());
-        }
-        if state.is_over() {
-            return Err(KernelError::Ended { exec }.into());
-        }
-        let envelope = Envelope {
-            v: VERSION,
-            seq: Some(state.last_seq + 1),
-            at: self.clock.now(),
-            exec,
-            turn: None,
-            event: received.into(),
-        };
-        let written = writer.append(&[envelope]).and_then(|()| writer.sync());
-        Ok(written.map_err(RunError::from)?)
     }
 
     fn flow(&self, name: &str, version: Option<u32>) -> Result<Arc<dyn Flow>, RunError> {
@@ -348,7 +330,7 @@ impl FlowRunner {
         input: Value,
     ) -> Result<Settled, RunError> {
         let exec = execution.exec();
-        let (cancels, mut requests) = mpsc::channel(4);
+        let (cancels, mut calls) = mpsc::channel(4);
         let live = Arc::new(Live {
             cancels,
             execution: Some(execution.clone()).into(),
@@ -363,10 +345,10 @@ impl FlowRunner {
             let rest = tokio::select! {
                 biased;
                 () = execution.cancel_token().cancelled() => break None,
-                Some(request) = requests.recv() => {
-                    break stop(&execution, &mut run, &cx, request).await?;
+                Some(call) = calls.recv() => {
+                    break stop(&execution, &mut run, &cx, call).await?;
                 }
-                () = past_deadline(&execution) => {
+                () = execution.deadline_passed() => {
                     break expire(&execution, &mut run, &cx).await?;
                 }
                 () = live.signalled.notified() => {
@@ -405,9 +387,37 @@ impl FlowRunner {
         }
         match settled {
             Some(settled) => Ok(settled),
-            None => taken_over(&read_state(self.store.as_ref(), exec)?, exec),
+            None => taken_over(&state_of(&self.store, exec).await?, exec),
         }
     }
+}
+
+/// Appends a signal to a journal that nobody writes.
+fn append(
+    store: &dyn JournalStore,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    exec: ExecutionId,
+    received: SignalReceived,
+) -> Result<(), KernelError> {
+    let mut writer = store.open(exec)?.writer;
+    let state = read_state(store, exec)?;
+    if let Some(reason) = state.cancelled {
+        return Err(KernelError::Cancelled { exec, reason });
+    }
+    if state.is_over() {
+        return Err(KernelError::Ended { exec });
+    }
+    let envelope = redactor.envelope(Envelope {
+        v: VERSION,
+        seq: Some(state.last_seq + 1),
+        at: later(clock.now(), &state),
+        exec,
+        turn: None,
+        event: received.into(),
+    });
+    writer.append(&[envelope])?;
+    Ok(writer.sync()?)
 }
 
 /// Whether a signal came that ends a wait of which the code has not heard.
@@ -458,17 +468,6 @@ async fn rest(run: &mut Running<'_>, cx: &FlowContext) -> Rest {
     .await
 }
 
-/// Completes when the deadline has passed.
-async fn past_deadline(execution: &Execution) {
-    loop {
-        match execution.remaining() {
-            None => std::future::pending().await,
-            Some(Duration::ZERO) => return,
-            Some(left) => execution.recorder().clock().sleep(left).await,
-        }
-    }
-}
-
 /// Cancels a flow while its code may still end what it does.
 async fn end(
     execution: &Execution,
@@ -491,9 +490,9 @@ async fn stop(
     execution: &Execution,
     run: &mut Running<'_>,
     cx: &FlowContext,
-    request: CancelRequest,
+    call: CancelCall,
 ) -> Result<Option<Settled>, RunError> {
-    let CancelRequest { reason, reply } = request;
+    let CancelCall { reason, reply } = call;
     let ended = end(execution, run, cx, reason.clone()).await;
     let settled = match &ended {
         Ok(true) => Some(Settled::Cancelled { reason }),
@@ -510,8 +509,7 @@ async fn expire(
     run: &mut Running<'_>,
     cx: &FlowContext,
 ) -> Result<Option<Settled>, RunError> {
-    let deadline = execution.recorder().with_state(|state| state.deadline).unwrap_or_default();
-    let reason = Some(format!("the deadline of {} s passed", deadline.as_secs_f64()));
+    let reason = Some(execution.recorder().with_state(ExecutionState::past_deadline));
     match end(execution, run, cx, reason.clone()).await {
         Ok(true) => Ok(Some(Settled::Cancelled { reason })),
         Ok(false) | Err(KernelError::Store(StoreError::Fenced { .. })) => Ok(None),

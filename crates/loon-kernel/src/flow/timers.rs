@@ -1,18 +1,20 @@
 //! Timers of flows that nobody runs: found in the journals, and tended while a process runs.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use loon_api::{AgentEvent, At, ExecutionId, ExecutionKind};
 use tokio::sync::{Notify, mpsc};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::runner::{FlowRunner, RunError};
 use crate::execution::read_state;
 use crate::placement::Settled;
-use crate::store::StoreError;
+use crate::store::{JournalStore, StoreError};
 
 /// When an execution that came to rest goes on by itself.
 type Rested = (At, ExecutionId);
@@ -53,22 +55,7 @@ impl FlowRunner {
     /// When the flows of the store that are not over have their next timers. Journals that cannot be
     /// read are passed over: `loon sessions verify --all` names them.
     pub fn timers(&self) -> Result<Vec<(At, ExecutionId)>, StoreError> {
-        let mut found = Vec::new();
-        for exec in self.store.list()? {
-            let first = self.store.read(exec).ok().and_then(|mut records| records.next());
-            let Some(Ok(first)) = first else { continue };
-            let is_flow = matches!(&first.event, AgentEvent::ExecutionStarted(started)
-                if started.kind == ExecutionKind::Flow);
-            if !is_flow {
-                continue;
-            }
-            let Ok(state) = read_state(self.store.as_ref(), exec) else { continue };
-            if state.cancelled.is_none() {
-                found.extend(state.flow.next_due().map(|due| (due, exec)));
-            }
-        }
-        found.sort_unstable();
-        Ok(found)
+        timers_of(self.store.as_ref())
     }
 
     /// Resumes every flow whose timer is due: at once those that came due while no process ran, and
@@ -81,7 +68,13 @@ impl FlowRunner {
     ) -> Result<(), StoreError> {
         // Those that come to rest from here on are not missed while the journals are read.
         self.tended.timers().get_or_insert_default();
-        let found = self.timers()?;
+        let store = Arc::clone(&self.store);
+        let found = match spawn_blocking(move || timers_of(store.as_ref())).await {
+            Ok(found) => found?,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime ends.
+            Err(_) => return Ok(()),
+        };
         self.tended.timers().get_or_insert_default().extend(found);
         let mut running = FuturesUnordered::new();
         loop {
@@ -110,4 +103,23 @@ impl FlowRunner {
             }
         }
     }
+}
+
+fn timers_of(store: &dyn JournalStore) -> Result<Vec<Rested>, StoreError> {
+    let mut found = Vec::new();
+    for exec in store.list()? {
+        let first = store.read(exec).ok().and_then(|mut records| records.next());
+        let Some(Ok(first)) = first else { continue };
+        let is_flow = matches!(&first.event, AgentEvent::ExecutionStarted(started)
+            if started.kind == ExecutionKind::Flow);
+        if !is_flow {
+            continue;
+        }
+        let Ok(state) = read_state(store, exec) else { continue };
+        if state.cancelled.is_none() {
+            found.extend(state.flow.next_due().map(|due| (due, exec)));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }

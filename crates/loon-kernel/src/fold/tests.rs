@@ -5,8 +5,8 @@ use std::time::Duration;
 use loon_api::event::{
     ApprovalRequested, ApprovalResolved, BudgetChanged, BudgetKept, BudgetReached, DeadlineSet,
     Decision, EffectFinished, EffectKind, EffectRerouted, EffectRetried, EffectStarted,
-    EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted, SubagentFinished,
-    TurnFinished, TurnStarted,
+    EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted, SessionForked,
+    SubagentFinished, TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
@@ -182,6 +182,21 @@ fn a_new_deadline_counts_from_its_own_record() {
     let set = DeadlineSet { deadline_ms: 10_000 };
     let events = vec![(0, started(Some(60_000))), (10, turn()), (50, set.into())];
     assert_eq!(fold(events).remaining(at(53)), Some(Duration::from_secs(7)));
+}
+
+#[test]
+fn a_fork_begins_its_budget_and_its_deadline_anew() {
+    let bounds = Bounds { max_tokens: Some(9), ..Bounds::default() };
+    let state = fold(vec![
+        (0, started(Some(60_000))),
+        (10, turn()),
+        (50, DeadlineSet { deadline_ms: 10_000 }.into()),
+        (52, BudgetChanged { bounds, raised: bounds }.into()),
+        (53, turn_end()),
+        (60, SessionForked { from: ExecutionId::generate(), records: 5 }.into()),
+    ]);
+    assert_eq!(state.remaining(at(90)), Some(Duration::from_secs(10)));
+    assert_eq!(state.raised, Bounds::default());
 }
 
 fn any_event() -> impl Strategy<Value = AgentEvent> {

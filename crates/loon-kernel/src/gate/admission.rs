@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{AuthorityRequest, Gate, Stop, Verdict};
-use crate::fold::ExecutionState;
+use crate::fold::{ExecutionState, Resources};
 use crate::tree::QuotaAnswer;
 
 impl Gate {
@@ -29,9 +29,19 @@ impl Gate {
         cancel: &CancellationToken,
         is_request: bool,
     ) -> Result<(), Stop> {
+        self.admit_beside(cancel, is_request, &Resources::default()).await
+    }
+
+    /// The same for an effect under way that used so much itself, which is not counted yet.
+    pub(super) async fn admit_beside(
+        &self,
+        cancel: &CancellationToken,
+        is_request: bool,
+        own: &Resources,
+    ) -> Result<(), Stop> {
         loop {
             self.may_begin(cancel)?;
-            let Some(reached) = self.tree.reached(is_request) else { return Ok(()) };
+            let Some(reached) = self.tree.reached_with(own, is_request) else { return Ok(()) };
             let Some(desk) = self.tree.desk() else { return Err(Stop::budget_spent(&reached)) };
             let answer = tokio::select! {
                 biased;

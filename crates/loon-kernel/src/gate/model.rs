@@ -4,6 +4,7 @@ mod attempts;
 mod meter;
 mod reroute;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loon_api::event::{EffectFinished, EffectKind, EffectStarted, EffectStatus, ItemCompleted};
@@ -136,12 +137,12 @@ impl Gate {
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
-        let Spent { usage, cost } = meter.all;
+        let Meter { all: Spent { usage, cost }, unpriced, .. } = meter;
         let records = recorder
             .record_all(Some(effect.turn), records)
             .await
             .map_err(|error| EffectFailure { usage, cost, ..unrecorded(&error) })?;
-        self.tell_metered(&model, cost).await;
+        self.tell_metered(&unpriced).await;
         let recorded = items_of(&records);
         let unmasked = unmasked(&items, &recorded);
         let stop = answer.stop;
@@ -188,11 +189,15 @@ impl Gate {
                 return Err(Broken::unanswered(status, error, Some(member)));
             };
             tried.add(member, error, meter.leave());
+            // Before a circuit lets it pass: a trial must not wait for a person.
+            if rest.clone().any(|heir| heirs.include(heir) && self.is_open_to(heir)) {
+                let own = meter.resources();
+                self.admit_beside(&effect.cancel, true, &own).await.map_err(Broken::denied)?;
+            }
             let Some(found) = self.next_open(&mut rest, &mut tried, heirs) else {
                 let error = tried.error(&route);
                 return Err(Broken::unanswered(status, error, Some(member)));
             };
-            self.admit(&effect.cancel, true).await.map_err(Broken::denied)?;
             self.note_reroutes(effect, &mut tried, found.member).await?;
             self.tell_circuit(effect.turn, found.change).await;
             (member, permit) = (found.member, found.permit);
@@ -214,8 +219,7 @@ impl Gate {
         let Spent { usage, cost } = meter.all;
         let failure = EffectFailure { status, error, usage, cost, streamed: meter.streamed, model };
         let recorded = self.execution.recorder().record(Some(effect.turn), end).await;
-        let asked = failure.model.as_deref().unwrap_or(&effect.model.info().name);
-        self.tell_metered(asked, cost).await;
+        self.tell_metered(&meter.unpriced).await;
         match recorded {
             Ok(_) => failure,
             // The cancel that stopped this effect has settled it already.
@@ -224,10 +228,10 @@ impl Gate {
         }
     }
 
-    /// Tells the front end what was used, and that it cannot be counted where that is so.
-    async fn tell_metered(&self, model: &str, cost: Cost) {
+    /// Tells the front end what was used, and of which models it cannot be counted.
+    async fn tell_metered(&self, unpriced: &BTreeSet<String>) {
         self.tree.tell().await;
-        if cost.unpriced > 0 {
+        for model in unpriced {
             self.tree.tell_unpriced(model).await;
         }
     }

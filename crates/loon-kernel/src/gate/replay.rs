@@ -8,6 +8,7 @@ use loon_api::{AgentEvent, EffectKey, ErrorCode, ErrorInfo, Item, Seq};
 
 use super::model::{FailureNote, ModelNote, unrecorded};
 use super::{EffectFailure, Gate, ModelOutcome};
+use crate::blocking::off_runtime;
 use crate::error::KernelError;
 use crate::fold::EffectRecord;
 
@@ -63,6 +64,9 @@ impl Gate {
         from: Seq,
         to: Seq,
     ) -> Result<Vec<Item>, KernelError> {
+        if from >= to {
+            return Ok(Vec::new());
+        }
         let store = Arc::clone(self.execution.store());
         let exec = self.execution.exec();
         let read = move || -> Result<Vec<Item>, KernelError> {
@@ -79,10 +83,7 @@ impl Gate {
             }
             Ok(items)
         };
-        tokio::task::spawn_blocking(read).await.map_err(|error| KernelError::Interrupted {
-            exec,
-            what: format!("reading back items: {error}"),
-        })?
+        off_runtime(exec, "reading back items", read).await
     }
 }
 

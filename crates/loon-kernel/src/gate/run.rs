@@ -68,7 +68,7 @@ impl Gate {
             () = limits.cancel.cancelled() => Stop::cancelled(),
             () = execution.cancel_token().cancelled() => Stop::cancelled(),
             stop = self.timed_out(limits.timeout) => stop,
-            () = self.deadline_passed() => self.past_deadline(),
+            () = execution.deadline_passed() => self.past_deadline(),
         }
     }
 
@@ -77,18 +77,6 @@ impl Gate {
         let recorder = self.execution.recorder();
         recorder.clock().sleep(timeout.saturating_sub(recorder.now().since(began))).await;
         Stop::timed_out(format!("the time limit of {} passed", in_words(timeout)))
-    }
-
-    /// The deadline stands still while a person is asked, so what is left is looked up again each
-    /// time it seems to have run out.
-    async fn deadline_passed(&self) {
-        loop {
-            match self.execution.remaining() {
-                None => std::future::pending().await,
-                Some(Duration::ZERO) => return,
-                Some(left) => self.execution.recorder().clock().sleep(left).await,
-            }
-        }
     }
 
     /// When the effect first began, by its record; now, if it left none. Its time limit counts from

@@ -140,12 +140,21 @@ impl Gate {
             // The user asked for the call; only a rule that forbids it outweighs that.
             Verdict::Ask { .. } if effect.by_user => Ok(Ok(judged(tool, subjects))),
             Verdict::Ask { reasons, always } => {
+                let always = always.filter(|rule| !self.holds_secret(rule));
                 let mut approval =
                     approval(effect, call, tool.as_ref(), &subjects, reasons, always);
                 approval.id = ApprovalId::new(format!("{}{}", self.approval_prefix, effect.key));
                 Ok(self.ask(effect, call, approval).await?.map(|()| judged(tool, subjects)))
             }
         }
+    }
+
+    /// True if the rule would be recorded masked, and so match nothing that it was made for.
+    fn holds_secret(&self, rule: &PermissionRule) -> bool {
+        let redactor = self.execution.recorder().redactor();
+        let PermissionRule { tool, path_prefix, command_prefix, host } = rule;
+        let parts = [Some(tool), path_prefix.as_ref(), command_prefix.as_ref(), host.as_ref()];
+        parts.into_iter().flatten().any(|part| redactor.text(part.clone()) != *part)
     }
 
     /// Asks a human. The wait costs neither the call's timeout nor the deadline.

@@ -1,6 +1,7 @@
 //! Executions that run in a child process each, isolated from us and from each other.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::{BoxFuture, Envelope, ExecutionId};
@@ -92,7 +93,10 @@ impl ChildDispatcher {
     ) -> Result<Settled, DispatchError> {
         let exec = dispatch.execution_id;
         let (calls, mut cancels) = mpsc::channel(4);
-        self.live().insert(exec, calls);
+        match self.live().entry(exec) {
+            Entry::Vacant(vacant) => vacant.insert(calls),
+            Entry::Occupied(_) => return Ok(Settled::under_way(exec)),
+        };
         let _on_table = OnTable(self, exec);
         let unsendable = |error: serde_json::Error| DispatchError::Unreachable {
             target: TARGET.to_owned(),

@@ -1,6 +1,7 @@
 //! A dispatcher that tries again where nothing was begun, and leaves a place alone that keeps failing.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::{BoxFuture, Envelope, ErrorCode, ExecutionId};
@@ -21,6 +22,19 @@ pub struct SupervisingDispatcher {
     cancels: Mutex<HashMap<ExecutionId, CancellationToken>>,
 }
 
+/// A dispatch under way, until the guard is dropped.
+struct OnTable<'a> {
+    dispatcher: &'a SupervisingDispatcher,
+    exec: ExecutionId,
+    cancel: CancellationToken,
+}
+
+impl Drop for OnTable<'_> {
+    fn drop(&mut self) {
+        self.dispatcher.cancels().remove(&self.exec);
+    }
+}
+
 impl SupervisingDispatcher {
     /// Supervises `inner`, which `target` names (`worker:URL`).
     pub fn new(
@@ -34,6 +48,14 @@ impl SupervisingDispatcher {
 
     fn cancels(&self) -> MutexGuard<'_, HashMap<ExecutionId, CancellationToken>> {
         self.cancels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a dispatch among those under way; nothing if it is there already.
+    fn enter(&self, exec: ExecutionId) -> Option<OnTable<'_>> {
+        let mut cancels = self.cancels();
+        let Entry::Vacant(vacant) = cancels.entry(exec) else { return None };
+        let cancel = vacant.insert(CancellationToken::new()).clone();
+        Some(OnTable { dispatcher: self, exec, cancel })
     }
 
     async fn supervise(
@@ -76,11 +98,8 @@ impl Dispatcher for SupervisingDispatcher {
     ) -> BoxFuture<'_, Result<Settled, DispatchError>> {
         Box::pin(async move {
             let exec = dispatch.execution_id;
-            let cancel = CancellationToken::new();
-            self.cancels().insert(exec, cancel.clone());
-            let settled = self.supervise(dispatch, events, &cancel).await;
-            self.cancels().remove(&exec);
-            settled
+            let Some(entry) = self.enter(exec) else { return Ok(Settled::under_way(exec)) };
+            self.supervise(dispatch, events, &entry.cancel).await
         })
     }
 

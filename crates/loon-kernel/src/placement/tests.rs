@@ -89,6 +89,9 @@ async fn k055_k059_a_cancel_reaches_the_child_and_settles_as_a_result() {
     while !dispatcher.runs(exec) {
         tokio::task::yield_now().await;
     }
+    let again = Dispatch { execution_id: exec, ..super::tests::dispatch() };
+    let second = dispatcher.dispatch(again, mpsc::channel(8).0).await.unwrap();
+    assert!(matches!(second, Settled::Failed { error } if error.code == ErrorCode::Conflict));
     assert!(dispatcher.cancel(exec, Some("enough".to_owned())).await);
     let settled = running.await.unwrap().unwrap();
     assert_eq!(settled, Settled::Cancelled { reason: Some("enough".to_owned()) });
@@ -127,12 +130,12 @@ async fn k057_k058_a_zombie_that_nobody_reaches_is_fenced_out_in_the_shared_stor
     let events = mpsc::channel(8).0;
     let redactor = crate::Redactor::default();
     let zombie =
-        Execution::start(Arc::clone(&store), Arc::clone(&clock), redactor, options, events)
+        Execution::start(Arc::clone(&store), Arc::clone(&clock), redactor.clone(), options, events)
             .await
             .unwrap();
     let exec = zombie.exec();
     let reason = Some("dead node".to_owned());
-    assert!(cancel(&Unreachable, &store, clock.as_ref(), exec, reason).await.unwrap());
+    assert!(cancel(&Unreachable, &store, &clock, &redactor, exec, reason).await.unwrap());
     let decided = loon_api::event::DecisionRecorded {
         key: loon_api::EffectKey::new("late"),
         value: json!(1),
@@ -142,10 +145,10 @@ async fn k057_k058_a_zombie_that_nobody_reaches_is_fenced_out_in_the_shared_stor
     let kinds: Vec<String> =
         store.read(exec).unwrap().map(|record| record.unwrap().event.kind().to_owned()).collect();
     assert_eq!(kinds, ["execution.started", "execution.cancelled"]);
-    assert!(!cancel(&Unreachable, &store, clock.as_ref(), exec, None).await.unwrap());
+    assert!(!cancel(&Unreachable, &store, &clock, &redactor, exec, None).await.unwrap());
     // One that nobody knows is no error either.
     let nobody = ExecutionId::generate();
-    assert!(!cancel(&Unreachable, &store, clock.as_ref(), nobody, None).await.unwrap());
+    assert!(!cancel(&Unreachable, &store, &clock, &redactor, nobody, None).await.unwrap());
 }
 
 #[test]

@@ -59,7 +59,8 @@ impl Redactor {
         for edit in &edits {
             apply(&mut whole, edit);
         }
-        let event = read(&whole, &envelope).unwrap_or_else(|| one_by_one(value, &edits, &envelope));
+        let event =
+            read(&whole, &envelope).unwrap_or_else(|| one_by_one(&patterns, value, &envelope));
         Envelope { event, ..envelope }
     }
 }
@@ -71,18 +72,43 @@ fn read(value: &Value, original: &Envelope) -> Option<AgentEvent> {
 }
 
 /// A known value may be a word of the vocabulary (`completed`): such a word stays where the event
-/// could not be read without it, everything else is masked.
-fn one_by_one(mut value: Value, edits: &[Edit], original: &Envelope) -> AgentEvent {
+/// could not be read without it, everything else is masked. Of the names, those are that somebody
+/// chose freely.
+fn one_by_one(patterns: &Arc<Patterns>, mut value: Value, original: &Envelope) -> AgentEvent {
+    let mut edits = Vec::new();
+    find(patterns, &value, &mut String::new(), &mut edits);
     for edit in edits {
         let Some(slot) = value.pointer_mut(&edit.place) else { continue };
-        let former = std::mem::replace(slot, Value::String(edit.text.clone()));
+        let former = std::mem::replace(slot, Value::String(edit.text));
         if read(&value, original).is_none()
             && let Some(slot) = value.pointer_mut(&edit.place)
         {
             *slot = former;
         }
     }
+    mask_names_of_arguments(patterns, &mut value);
     read(&value, original).unwrap_or_else(|| original.event.clone())
+}
+
+/// Masks names of members of the arguments of calls, wherever these are.
+fn mask_names_of_arguments(patterns: &Arc<Patterns>, value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                mask_names_of_arguments(patterns, item);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                if name == "arguments" {
+                    mask_members(patterns, member);
+                } else {
+                    mask_names_of_arguments(patterns, member);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn apply(value: &mut Value, edit: &Edit) {

@@ -171,6 +171,19 @@ fn a_known_value_that_is_a_word_of_the_vocabulary_leaves_the_event_readable() {
 }
 
 #[test]
+fn names_of_arguments_are_masked_also_where_a_word_of_the_vocabulary_is_known() {
+    let redactor = knowing(&[("LAB_KEY", "tool_call"), ("OTHER", "lab-secret")]);
+    let arguments = json!({"lab-secret": {"text": "a lab-secret"}});
+    let call = ToolCallItem::waiting(CallId::of(1, 0, 0), "bash", arguments);
+    let arguments = json!({"[secret: OTHER]": {"text": "a [secret: OTHER]"}});
+    let expected = ToolCallItem::waiting(CallId::of(1, 0, 0), "bash", arguments);
+    assert_eq!(
+        masked(item(ItemBody::ToolCall(call)), &redactor),
+        item(ItemBody::ToolCall(expected)).into()
+    );
+}
+
+#[test]
 fn what_a_provider_wants_back_is_left_alone_unless_it_is_text() {
     let redactor = Redactor::default();
     let token = positives()[0].1.clone();

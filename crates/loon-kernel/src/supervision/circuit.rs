@@ -29,7 +29,7 @@ impl Default for CircuitPolicy {
 
 /// How a call ended, as far as it tells something about its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallEnd {
     /// The target did what it was asked for.
     Success,
     /// The infrastructure failed: no connection, no capacity, no sense in the answer.
@@ -59,9 +59,17 @@ struct Circuit {
 
 #[derive(Clone, Copy)]
 enum Place {
-    Closed { failures: u32 },
-    Open { since: At, until: At },
-    HalfOpen { trying: bool },
+    Closed {
+        failures: u32,
+    },
+    /// `due` on the steady clock, `until` as it is told.
+    Open {
+        due: Duration,
+        until: At,
+    },
+    HalfOpen {
+        trying: bool,
+    },
 }
 
 /// The circuit is open: the call must not be made.
@@ -115,7 +123,7 @@ impl Circuits {
         target: &str,
         policy: &CircuitPolicy,
     ) -> Result<(Permit, Option<CircuitChanged>), CircuitOpen> {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         let mut circuits = self.lock();
         let circuit = circuits.entry(target.to_owned()).or_default();
         if let Some(refusal) = circuit.refusal(target, now) {
@@ -143,7 +151,7 @@ impl Circuits {
 
     /// Why a call to `target` would not pass now, if it would not.
     pub fn refusal(&self, target: &str) -> Option<CircuitOpen> {
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.steady();
         self.lock().get(target)?.refusal(target, now)
     }
 
@@ -164,13 +172,12 @@ impl Default for Circuit {
 }
 
 impl Circuit {
-    fn refusal(&self, target: &str, now: At) -> Option<CircuitOpen> {
+    fn refusal(&self, target: &str, now: Duration) -> Option<CircuitOpen> {
         let wait = match self.place {
             Place::Closed { .. } | Place::HalfOpen { trying: false } => return None,
             Place::HalfOpen { trying: true } => None,
-            // A clock that was set back must not lengthen the wait.
-            Place::Open { since, until } if now < since || now >= until => return None,
-            Place::Open { until, .. } => Some(until.since(now)),
+            Place::Open { due, .. } if now >= due => return None,
+            Place::Open { due, .. } => Some(due.saturating_sub(now)),
         };
         Some(CircuitOpen { target: target.to_owned(), wait })
     }
@@ -199,27 +206,27 @@ pub struct Permit {
 impl Permit {
     /// The target begins to answer, which may take long: a trial has shown by now what it was to show.
     pub fn alive(&mut self) -> Option<CircuitChanged> {
-        self.settle_trial(Outcome::Success)
+        self.settle_trial(CallEnd::Success)
     }
 
     /// The call ended.
-    pub fn end(mut self, outcome: Outcome) -> Option<CircuitChanged> {
+    pub fn end(mut self, outcome: CallEnd) -> Option<CircuitChanged> {
         if self.is_trial {
             return self.settle_trial(outcome);
         }
-        let now = self.circuits.shared.clock.now();
+        let opened = self.policy.opened(self.circuits.clock());
         let mut circuits = self.circuits.lock();
         let circuit = circuits.get_mut(&self.target)?;
         let Place::Closed { failures } = &mut circuit.place else { return None };
         match outcome {
-            Outcome::Success => *failures = 0,
-            Outcome::Neutral => {}
-            Outcome::Failure if self.seen != circuit.tally => {}
-            Outcome::Failure => {
+            CallEnd::Success => *failures = 0,
+            CallEnd::Neutral => {}
+            CallEnd::Failure if self.seen != circuit.tally => {}
+            CallEnd::Failure => {
                 *failures += 1;
                 circuit.tally += 1;
                 if *failures >= self.policy.threshold {
-                    return Some(circuit.change(&self.target, self.policy.opened(now)));
+                    return Some(circuit.change(&self.target, opened));
                 }
             }
         }
@@ -228,17 +235,17 @@ impl Permit {
 
     /// An answer of any kind closes the circuit. Does nothing to a call that is no trial, or no
     /// longer.
-    fn settle_trial(&mut self, outcome: Outcome) -> Option<CircuitChanged> {
+    fn settle_trial(&mut self, outcome: CallEnd) -> Option<CircuitChanged> {
         if !std::mem::take(&mut self.is_trial) {
             return None;
         }
-        let now = self.circuits.shared.clock.now();
+        let opened = self.policy.opened(self.circuits.clock());
         let mut circuits = self.circuits.lock();
         let circuit = circuits.get_mut(&self.target)?;
         let Place::HalfOpen { .. } = circuit.place else { return None };
         let place = match outcome {
-            Outcome::Success | Outcome::Neutral => Place::Closed { failures: 0 },
-            Outcome::Failure => self.policy.opened(now),
+            CallEnd::Success | CallEnd::Neutral => Place::Closed { failures: 0 },
+            CallEnd::Failure => opened,
         };
         let change = circuit.change(&self.target, place);
         self.seen = circuit.tally;
@@ -247,8 +254,9 @@ impl Permit {
 }
 
 impl CircuitPolicy {
-    fn opened(&self, now: At) -> Place {
-        Place::Open { since: now, until: now.plus(self.cooldown) }
+    fn opened(&self, clock: &dyn Clock) -> Place {
+        let due = clock.steady().saturating_add(self.cooldown);
+        Place::Open { due, until: clock.now().plus(self.cooldown) }
     }
 }
 

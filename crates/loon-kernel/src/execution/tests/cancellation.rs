@@ -9,6 +9,7 @@ use loon_api::{AgentEvent, Cost, ErrorCode, ExecutionId, TurnStatus, Usage};
 use super::{
     CancelMode, Cancelled, Fixture, begin_turn, begun, cancel_by_id, cancelled, fixture, kinds,
 };
+use crate::secrets::Redactor;
 use crate::store::{FileStore, MemoryStore};
 
 /// The check with both stores.
@@ -43,6 +44,28 @@ async fn k026_an_id_is_enough_whether_it_is_at_work_waits_or_is_left() {
             let last = fixture.store.read(exec).unwrap().last().unwrap().unwrap();
             assert_eq!(last.event, ExecutionCancelled { reason }.into());
             assert!(fixture.store.verify(exec).unwrap().ended);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_secret_in_the_reason_reaches_neither_the_journal_nor_who_is_asked_to_stop() {
+    with_both(async |fixture| {
+        let redactor = Redactor::default();
+        redactor.learn([("LAB_KEY".to_owned(), "lab-secret-1".to_owned())]);
+        for mode in [CancelMode::AfterStep, CancelMode::Now] {
+            let owner = fixture.start(None).await;
+            begin_turn(&owner).await;
+            let (store, exec) = (fixture.store.as_ref(), owner.exec());
+            let reason = Some("it has lab-secret-1".to_owned());
+            cancel_by_id(store, &fixture.clock, &redactor, exec, mode, reason).unwrap();
+            let masked = Some("it has [secret: LAB_KEY]".to_owned());
+            if mode == CancelMode::AfterStep {
+                assert_eq!(store.asked_to_stop(exec).unwrap().unwrap().reason, masked);
+            } else {
+                assert_eq!(ends(&fixture, &owner), [masked]);
+            }
         }
     })
     .await;
@@ -130,7 +153,8 @@ async fn an_id_that_nobody_has_is_an_error_and_not_a_no() {
         let exec = ExecutionId::generate();
         for mode in [CancelMode::Now, CancelMode::AfterStep] {
             let store = fixture.store.as_ref();
-            let error = cancel_by_id(store, &fixture.clock, exec, mode, None).unwrap_err();
+            let error = cancel_by_id(store, &fixture.clock, &Redactor::default(), exec, mode, None)
+                .unwrap_err();
             assert_eq!(error.code(), ErrorCode::NotFound);
         }
     })
@@ -220,7 +244,9 @@ async fn many_cancels_at_once_leave_one_record_and_one_yes() {
                 let (store, clock) = (Arc::clone(&fixture.store), fixture.clock.clone());
                 tokio::task::spawn_blocking(move || {
                     let reason = Some(format!("from outside, {number}"));
-                    cancel_by_id(store.as_ref(), &clock, exec, CancelMode::Now, reason).unwrap()
+                    let redactor = Redactor::default();
+                    cancel_by_id(store.as_ref(), &clock, &redactor, exec, CancelMode::Now, reason)
+                        .unwrap()
                 })
             })
             .collect();

@@ -59,6 +59,24 @@ async fn a_signal_with_another_correlation_wakes_nobody() {
 }
 
 #[tokio::test]
+async fn a_signal_for_a_parked_flow_is_masked_and_no_older_than_what_it_follows() {
+    let house = house();
+    let mut runner = house.process(None, waits_twice);
+    Arc::get_mut(&mut runner)
+        .unwrap()
+        .redactor
+        .learn([("LAB_KEY".to_owned(), "lab-secret-1".to_owned())]);
+    house.start(&runner).await.unwrap();
+    house.clock.set(At::from_unix_ms(1_000));
+    assert!(!runner.signal(house.exec, by("lab-secret-1")).await.unwrap());
+    let records = house.records();
+    let [.., before, signal] = records.as_slice() else { panic!("{records:?}") };
+    let AgentEvent::SignalReceived(received) = &signal.event else { panic!("{signal:?}") };
+    assert_eq!(received.payload, json!({"by": "[secret: LAB_KEY]"}));
+    assert_eq!(signal.at, before.at);
+}
+
+#[tokio::test]
 async fn a_flow_at_work_is_told_at_once() {
     let house = house();
     let (began, gone) =

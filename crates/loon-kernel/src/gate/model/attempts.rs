@@ -15,7 +15,7 @@ use crate::gate::{Gate, ModelEffect, Stop};
 use crate::port::{Admitted, EffectContext, Follow, Progress};
 use crate::recorder::Recorder;
 use crate::route::Member;
-use crate::supervision::{CircuitPolicy, Outcome, Permit};
+use crate::supervision::{CallEnd, CircuitPolicy, Permit};
 
 /// How the attempts at a model came to their end.
 pub(super) enum Attempts {
@@ -72,7 +72,7 @@ impl Gate {
             let error = match ran {
                 Ran::Returned(Ok(answer)) => {
                     self.count(member, meter, answer.usage, true);
-                    self.tell_circuit(effect.turn, permit.end(Outcome::Success)).await;
+                    self.tell_circuit(effect.turn, permit.end(CallEnd::Success)).await;
                     return Ok(Attempts::Answered(answer));
                 }
                 Ran::Returned(Err(error)) => error,
@@ -99,7 +99,7 @@ impl Gate {
             self.count(member, meter, error.usage, meter.streamed);
             let failed = |error| Ok(Attempts::Failed(EffectStatus::Failed, error));
             let info = error.info();
-            if let Some(outcome) = Outcome::of(info.code) {
+            if let Some(outcome) = CallEnd::of(info.code) {
                 self.tell_circuit(effect.turn, permit.end(outcome)).await;
             }
             if !error.is_retryable() || told {
@@ -116,9 +116,19 @@ impl Gate {
             if let Some(open) = self.circuits.refusal(&target) {
                 return failed(open.after(Some(info)));
             }
+            let stopped = |stop: Stop| Ok(Attempts::Failed(stop.status, stop.error));
+            let own = meter.resources();
+            if let Err(stop) = self.admit_beside(limits.cancel, true, &own).await {
+                return stopped(stop);
+            }
+            // From here on the request counts.
             self.note_retry(effect, meter.failed, &error, delay).await?;
             if let Some(stop) = self.wait(delay, limits).await {
-                return Ok(Attempts::Failed(stop.status, stop.error));
+                return stopped(stop);
+            }
+            // Others may have spent the rest meanwhile.
+            if let Err(stop) = self.admit_beside(limits.cancel, false, &own).await {
+                return stopped(stop);
             }
             permit = match self.circuits.enter(&target, &CircuitPolicy::default()) {
                 Ok((permit, change)) => {
@@ -203,7 +213,10 @@ impl Gate {
             let known = (!usage.is_unknown()).then_some(usage);
             match known.and_then(|usage| self.pricing.price(member.name(), &usage)) {
                 Some(price) => cost.usd = price,
-                None => cost.unpriced = 1,
+                None => {
+                    cost.unpriced = 1;
+                    meter.unpriced.insert(member.name().to_owned());
+                }
             }
         }
         meter.add(usage, cost);

@@ -1,6 +1,10 @@
 //! What the attempts of one request add up to.
 
+use std::collections::BTreeSet;
+
 use loon_api::{Cost, Usage};
+
+use crate::fold::Resources;
 
 /// Tokens and money.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +24,8 @@ pub(super) struct Meter {
     pub(super) failed: u32,
     /// Some of the last answer had arrived.
     pub(super) streamed: bool,
+    /// Models some attempt at which has no known cost.
+    pub(super) unpriced: BTreeSet<String>,
 }
 
 impl Meter {
@@ -29,6 +35,12 @@ impl Meter {
             spent.usage += usage;
             spent.cost += cost;
         }
+    }
+
+    /// The same as the budget counts it.
+    pub(super) fn resources(&self) -> Resources {
+        let Spent { usage, cost } = self.all;
+        Resources { tokens: usage.total(), usage, cost, ..Resources::default() }
     }
 
     /// What was spent at the model that is left now.

@@ -90,7 +90,7 @@ impl<'r> Heirs<'r> {
         }
     }
 
-    fn include(self, member: &Member) -> bool {
+    pub(super) fn include(self, member: &Member) -> bool {
         match self {
             Self::All => true,
             Self::LargerThan(other) => member.holds_more_than(other),

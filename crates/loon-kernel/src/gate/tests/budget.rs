@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use super::tools::spawn;
 use super::*;
 use crate::tree::{Budget, QuotaAnswer, QuotaDesk, Tree};
-use crate::{ExecutionState, Resources};
+use crate::{CallEnd, CircuitPolicy, Circuits, ExecutionState, Member, Resources, Route};
 
 /// A desk whose person says what the channel holds.
 struct Desk {
@@ -162,6 +162,39 @@ async fn at_a_bound_the_effect_waits_and_goes_on_once_it_is_raised() {
     // Of two bounds the higher holds, so that settings can free as well.
     tree.set_budget(of_tokens(50));
     assert_eq!((tree.budget(), tree.raised()), (of_tokens(50), of_tokens(20)));
+}
+
+#[tokio::test]
+async fn a_request_that_waits_for_a_person_holds_no_trial() {
+    let house = house(None).await;
+    let (desk, answer) = desk();
+    let tree = Tree::new(
+        Budget { max_requests: Some(1), ..Budget::default() },
+        Some(Arc::<Desk>::clone(&desk) as Arc<dyn QuotaDesk>),
+    );
+    let circuits = Circuits::new(Arc::new(house.clock.clone()));
+    let once = CircuitPolicy { threshold: 1, ..CircuitPolicy::default() };
+    circuits.enter("provider:other", &once).unwrap().0.end(CallEnd::Failure).unwrap();
+    house.clock.advance(once.cooldown);
+    let gate = house.gate(GateOptions { tree, circuits: circuits.clone(), ..options(vec![]) });
+    let wrong = ModelError::new(ModelErrorKind::Auth, "no");
+    let mut other = FakeModel::new([Ok(super::answer("b", tokens(1, 0)))]);
+    "other/b".clone_into(&mut other.info.name);
+    let (model, other) = (Arc::new(FakeModel::new([Err(wrong)])), Arc::new(other));
+    let member =
+        |model: &Arc<FakeModel>| Member { model: Arc::<FakeModel>::clone(model), retries: Some(0) };
+    let route = Route::combo("combo/fast".to_owned(), [member(&model), member(&other)]).unwrap();
+    let request = request();
+    let effect = ModelEffect { model: Arc::new(route), ..ask(0, &model, &request) };
+    let refuse = async {
+        desk.waits.notified().await;
+        let (trial, _) = circuits.enter("provider:other", &once).expect("nobody holds the trial");
+        drop(trial);
+        answer.send(Some(QuotaAnswer::Refused)).unwrap();
+    };
+    let (outcome, ()) = futures_util::future::join(gate.model(effect, said(0)), refuse).await;
+    assert_eq!(outcome.unwrap_err().error.code, ErrorCode::QuotaExceeded);
+    assert_eq!(other.requests(), 0);
 }
 
 #[tokio::test]

@@ -261,6 +261,39 @@ async fn k002_k003_the_effect_that_reaches_a_bound_completes_and_the_next_is_den
 }
 
 #[tokio::test]
+async fn k003_attempts_count_one_by_one() {
+    let second = Duration::from_secs(1);
+    let budgets = [
+        Budget { max_requests: Some(2), ..Budget::default() },
+        Budget { max_tokens: Some(6), ..Budget::default() },
+        Budget { max_usd: Some(cents(6)), ..Budget::default() },
+    ];
+    for budget in budgets {
+        let house = house(None).await;
+        let retry = RetryPolicy { delays: vec![second; 5], ..RetryPolicy::default() };
+        let tree = Tree::new(budget, None);
+        let gate = house.gate(GateOptions { retry, tree, ..options(vec![]) });
+        let busy = ModelError {
+            usage: tokens(3, 0),
+            ..ModelError::new(ModelErrorKind::Overloaded, "busy")
+        };
+        let model = Arc::new(FakeModel::new(vec![Err(busy); 5]));
+        let asking = tokio::spawn({
+            let (gate, model) = (Arc::clone(&gate), Arc::clone(&model));
+            async move { gate.model(ask(0, &model, &request()), said(0)).await }
+        });
+        house.clock.sleeper(second).await;
+        house.clock.advance(second);
+        let failure = asking.await.unwrap().unwrap_err();
+        assert_eq!(
+            (failure.status, failure.error.code),
+            (EffectStatus::Denied, ErrorCode::QuotaExceeded)
+        );
+        assert_eq!((model.requests(), failure.usage.total()), (2, 6));
+    }
+}
+
+#[tokio::test]
 async fn what_nobody_can_price_is_counted_as_that() {
     let house = house(None).await;
     let gate = house.gate(options(vec![]));

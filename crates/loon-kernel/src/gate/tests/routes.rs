@@ -277,6 +277,26 @@ async fn a_budget_that_the_first_model_spent_denies_the_second() {
 }
 
 #[tokio::test]
+async fn the_model_whose_cost_is_not_known_is_named_though_another_answered() {
+    let house = house(None).await;
+    let budget = Budget { max_usd: Some(cents(100)), ..Budget::default() };
+    let gate = house.gate(GateOptions { tree: Tree::new(budget, None), ..options(vec![]) });
+    let wasted = ModelError { usage: tokens(3, 0), ..error(ModelErrorKind::Overloaded) };
+    let models =
+        vec![Arc::new(model("other/b", [Err(wasted)])), Arc::new(model("lab/coder", [ok("hi")]))];
+    let mut bench = Bench { house, gate, models, step: 0 };
+    assert_eq!(bench.ask().await.unwrap().model, "lab/coder");
+    let mut told = Vec::new();
+    while let Ok(envelope) = bench.house.events.try_recv() {
+        if let AgentEvent::Notice(notice) = &envelope.event {
+            told.push(notice.message.clone());
+        }
+    }
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("A request to other/b has no known cost"), "{told:?}");
+}
+
+#[tokio::test]
 async fn k017_an_open_circuit_lets_no_request_out_and_costs_nothing() {
     let failures = (0..5).map(|_| Err(error(ModelErrorKind::Overloaded)));
     let mut bench = bench([model("lab/a", failures.chain([ok("hi")]))]).await;

@@ -197,6 +197,18 @@ async fn a_rule_for_always_is_offered_only_if_it_satisfies_all_who_ask() {
 }
 
 #[tokio::test]
+async fn a_rule_for_always_that_would_be_recorded_masked_is_not_offered() {
+    let house = house(None).await;
+    let known = [("LAB_KEY".to_owned(), "lab-secret-1".to_owned())];
+    house.execution.recorder().redactor().learn(known);
+    let tool = FakeTool::new("t", ToolClass::Executes, Behaviour::Answers);
+    let (mut options, person) = asking(Person::new(Some(Decision::Approved)), &tool);
+    options.authorities = vec![Arc::new(Fixed(ask_verdict(Some("login lab-secret-1"))))];
+    house.gate(options).tool(call(0, "t", json!({"line": "x"}))).await.unwrap();
+    assert_eq!(person.asked.lock().unwrap()[0].always, None);
+}
+
+#[tokio::test]
 async fn a_no_reaches_the_model_with_its_reason() {
     let cases = [
         (Decision::Denied, "Not run: permission denied. The user said no: use rg"),
@@ -334,7 +346,15 @@ async fn a_cancel_from_another_process_reaches_a_running_call() {
     let exec = house.execution.exec();
     let clock = house.clock.clone();
     let mode = crate::CancelMode::Now;
-    let cancelled = crate::cancel_by_id(house.store.as_ref(), &clock, exec, mode, None).unwrap();
+    let cancelled = crate::cancel_by_id(
+        house.store.as_ref(),
+        &clock,
+        &crate::Redactor::default(),
+        exec,
+        mode,
+        None,
+    )
+    .unwrap();
     assert_eq!(cancelled, crate::Cancelled::Now);
     let item = running.await.unwrap();
     assert!(of(&item).status.is_final());

@@ -76,20 +76,20 @@ fn bench(answers: impl IntoIterator<Item = Result<Settled, DispatchError>>) -> B
     Bench { place, clock, supervising }
 }
 
-impl Bench {
-    fn dispatch(&self) -> Dispatch {
-        Dispatch {
-            execution_id: ExecutionId::generate(),
-            flow: "prompt".to_owned(),
-            version: 1,
-            input: json!({}),
-            deadline_ms: None,
-        }
+fn dispatch() -> Dispatch {
+    Dispatch {
+        execution_id: ExecutionId::generate(),
+        flow: "prompt".to_owned(),
+        version: 1,
+        input: json!({}),
+        deadline_ms: None,
     }
+}
 
+impl Bench {
     /// Dispatches one execution and lets each wait pass.
     async fn run(&self, waits: &[u64]) -> Result<Settled, DispatchError> {
-        let (supervising, dispatch) = (Arc::clone(&self.supervising), self.dispatch());
+        let (supervising, dispatch) = (Arc::clone(&self.supervising), dispatch());
         let run =
             tokio::spawn(async move { supervising.dispatch(dispatch, mpsc::channel(1).0).await });
         for wait in waits {
@@ -139,9 +139,27 @@ async fn k059_what_was_begun_is_never_dispatched_again() {
 }
 
 #[tokio::test]
+async fn a_second_dispatch_of_one_under_way_is_refused_and_takes_nothing_from_the_first() {
+    let bench = bench([]);
+    let dispatch = dispatch();
+    let (exec, again) = (dispatch.execution_id, dispatch.clone());
+    let supervising = Arc::clone(&bench.supervising);
+    let run = tokio::spawn(async move { supervising.dispatch(dispatch, mpsc::channel(1).0).await });
+    bench.place.heard.notified().await;
+    bench.clock.sleeper(Duration::from_millis(200)).await;
+    let second = bench.supervising.dispatch(again, mpsc::channel(1).0).await.unwrap();
+    assert!(matches!(second, Settled::Failed { error } if error.code == ErrorCode::Conflict));
+    // The first still hears of its cancel, and leaves nothing behind when it is dropped.
+    assert!(bench.supervising.cancels().contains_key(&exec));
+    run.abort();
+    assert!(run.await.unwrap_err().is_cancelled());
+    assert!(bench.supervising.cancels().is_empty());
+}
+
+#[tokio::test]
 async fn k055_a_cancel_is_forwarded_and_no_restart_follows_it() {
     let bench = bench([]);
-    let dispatch = bench.dispatch();
+    let dispatch = dispatch();
     let exec = dispatch.execution_id;
     let supervising = Arc::clone(&bench.supervising);
     let run = tokio::spawn(async move { supervising.dispatch(dispatch, mpsc::channel(1).0).await });

@@ -18,14 +18,14 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Makes a call with this outcome. Tells how the circuit changed before and after it.
-fn call(circuits: &Circuits, outcome: Outcome) -> Vec<CircuitState> {
+fn call(circuits: &Circuits, outcome: CallEnd) -> Vec<CircuitState> {
     let (permit, before) = circuits.enter(LAB, &POLICY).expect("the call passes");
     before.into_iter().chain(permit.end(outcome)).map(|change| change.state).collect()
 }
 
 fn fail(circuits: &Circuits, times: u32) {
     for _ in 0..times {
-        call(circuits, Outcome::Failure);
+        call(circuits, CallEnd::Failure);
     }
 }
 
@@ -38,7 +38,7 @@ fn k016_the_defaults_are_five_failures_and_thirty_seconds() {
     let (clock, circuits) = circuits();
     let policy = CircuitPolicy::default();
     for _ in 0..5 {
-        circuits.enter(LAB, &policy).unwrap().0.end(Outcome::Failure);
+        circuits.enter(LAB, &policy).unwrap().0.end(CallEnd::Failure);
     }
     let wait = || circuits.refusal(LAB).and_then(|open| open.wait);
     assert_eq!(wait(), Some(seconds(30)));
@@ -51,10 +51,10 @@ fn k016_the_defaults_are_five_failures_and_thirty_seconds() {
 #[test]
 fn k017_a_circuit_opens_after_the_threshold_and_fails_fast_until_the_cooldown_passed() {
     let (clock, circuits) = circuits();
-    assert_eq!(call(&circuits, Outcome::Failure), []);
-    assert_eq!(call(&circuits, Outcome::Failure), []);
+    assert_eq!(call(&circuits, CallEnd::Failure), []);
+    assert_eq!(call(&circuits, CallEnd::Failure), []);
     let (permit, _) = circuits.enter(LAB, &POLICY).unwrap();
-    let opened = permit.end(Outcome::Failure).unwrap();
+    let opened = permit.end(CallEnd::Failure).unwrap();
     let until = Some(clock.now().plus(seconds(10)));
     assert_eq!(opened, CircuitChanged { target: LAB.into(), state: CircuitState::Open, until });
 
@@ -73,18 +73,18 @@ fn k017_a_circuit_opens_after_the_threshold_and_fails_fast_until_the_cooldown_pa
 fn k017_a_success_ends_the_row_and_an_answer_that_says_no_does_not_lengthen_it() {
     let (_, circuits) = circuits();
     fail(&circuits, 2);
-    call(&circuits, Outcome::Success);
+    call(&circuits, CallEnd::Success);
     fail(&circuits, 2);
-    call(&circuits, Outcome::Neutral);
+    call(&circuits, CallEnd::Neutral);
     assert_eq!(circuits.refusal(LAB), None);
-    assert_eq!(call(&circuits, Outcome::Failure), [CircuitState::Open]);
+    assert_eq!(call(&circuits, CallEnd::Failure), [CircuitState::Open]);
 }
 
 #[test]
 fn k018_the_trial_after_the_cooldown_decides() {
     use CircuitState::{Closed, HalfOpen, Open};
     for (outcome, after) in
-        [(Outcome::Success, Closed), (Outcome::Neutral, Closed), (Outcome::Failure, Open)]
+        [(CallEnd::Success, Closed), (CallEnd::Neutral, Closed), (CallEnd::Failure, Open)]
     {
         let (clock, circuits) = circuits();
         fail(&circuits, 3);
@@ -96,6 +96,19 @@ fn k018_the_trial_after_the_cooldown_decides() {
             fail(&circuits, 2);
             assert_eq!(circuits.refusal(LAB), None, "the row begins anew");
         }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_changes_nothing_about_the_cooldown() {
+    for set in [1_000, 9_000_000_000_000] {
+        let (clock, circuits) = circuits();
+        fail(&circuits, 3);
+        clock.set(At::from_unix_ms(set));
+        clock.advance(seconds(4));
+        assert_eq!(refused(&circuits).wait, Some(seconds(6)));
+        clock.advance(seconds(6));
+        assert_eq!(circuits.refusal(LAB), None);
     }
 }
 
@@ -113,7 +126,7 @@ fn k018_only_one_call_at_a_time_is_the_trial() {
     let (trial, change) = circuits.enter(LAB, &POLICY).unwrap();
     assert_eq!(change, None, "it is half open already");
     refused(&circuits);
-    assert_eq!(trial.end(Outcome::Success).unwrap().state, CircuitState::Closed);
+    assert_eq!(trial.end(CallEnd::Success).unwrap().state, CircuitState::Closed);
     assert!(circuits.enter(LAB, &POLICY).is_ok());
 }
 
@@ -145,9 +158,9 @@ fn a_trial_that_begins_to_answer_closes_the_circuit_and_may_still_fail() {
     let (mut trial, _) = circuits.enter(LAB, &POLICY).unwrap();
     assert_eq!(trial.alive().unwrap().state, CircuitState::Closed);
     assert_eq!(trial.alive(), None);
-    assert_eq!(trial.end(Outcome::Failure), None);
-    assert_eq!(call(&circuits, Outcome::Failure), []);
-    assert_eq!(call(&circuits, Outcome::Failure), [CircuitState::Open]);
+    assert_eq!(trial.end(CallEnd::Failure), None);
+    assert_eq!(call(&circuits, CallEnd::Failure), []);
+    assert_eq!(call(&circuits, CallEnd::Failure), [CircuitState::Open]);
 }
 
 #[test]
@@ -157,10 +170,10 @@ fn failures_that_overlap_are_one_observation() {
         let permits: Vec<Permit> =
             (0..6).map(|_| circuits.enter(LAB, &POLICY).unwrap().0).collect();
         for permit in permits {
-            assert_eq!(permit.end(Outcome::Failure), None);
+            assert_eq!(permit.end(CallEnd::Failure), None);
         }
     }
-    assert_eq!(call(&circuits, Outcome::Failure), [CircuitState::Open]);
+    assert_eq!(call(&circuits, CallEnd::Failure), [CircuitState::Open]);
 }
 
 #[test]
@@ -168,7 +181,7 @@ fn what_began_before_the_circuit_opened_does_not_close_it() {
     let (clock, circuits) = circuits();
     let (early, _) = circuits.enter(LAB, &POLICY).unwrap();
     fail(&circuits, 3);
-    assert_eq!(early.end(Outcome::Success), None);
+    assert_eq!(early.end(CallEnd::Success), None);
     assert_eq!(refused(&circuits).wait, Some(seconds(10)));
     clock.advance(seconds(10));
     assert_eq!(circuits.refusal(LAB), None);
@@ -186,7 +199,7 @@ fn a_target_that_changed_begins_anew() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Call(Outcome),
+    Call(CallEnd),
     /// A call that is stopped.
     Stopped,
     Wait(u64),
@@ -194,9 +207,9 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => Just(Step::Call(Outcome::Failure)),
-        2 => Just(Step::Call(Outcome::Success)),
-        1 => Just(Step::Call(Outcome::Neutral)),
+        4 => Just(Step::Call(CallEnd::Failure)),
+        2 => Just(Step::Call(CallEnd::Success)),
+        1 => Just(Step::Call(CallEnd::Neutral)),
         1 => Just(Step::Stopped),
         2 => (0_u64..7).prop_map(Step::Wait),
     ]
@@ -227,13 +240,13 @@ proptest! {
             let Some(outcome) = outcome else { continue };
             let change = permit.end(outcome).map(|change| change.state);
             let expected = match (opened, outcome) {
-                (None, Outcome::Success) => { row = 0; None }
-                (None, Outcome::Neutral) => None,
-                (None, Outcome::Failure) => {
+                (None, CallEnd::Success) => { row = 0; None }
+                (None, CallEnd::Neutral) => None,
+                (None, CallEnd::Failure) => {
                     row += 1;
                     (row == 3).then(|| { opened = Some(now); CircuitState::Open })
                 }
-                (Some(_), Outcome::Failure) => { opened = Some(now); Some(CircuitState::Open) }
+                (Some(_), CallEnd::Failure) => { opened = Some(now); Some(CircuitState::Open) }
                 (Some(_), _) => { (row, opened) = (0, None); Some(CircuitState::Closed) }
             };
             prop_assert_eq!(change, expected);
