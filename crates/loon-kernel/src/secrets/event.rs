@@ -117,12 +117,21 @@ fn apply(value: &mut Value, edit: &Edit) {
     }
 }
 
+/// Whether a place lies in what a provider gave an item to be given back. A member of that name that
+/// somebody else chose, in the arguments of a call, is like any other.
+fn is_opaque(place: &str) -> bool {
+    let Some((item, rest)) = place.split_once("/opaque") else { return false };
+    let is_whole = rest.is_empty() || rest.starts_with('/');
+    let in_list = item.rsplit_once('/').is_some_and(|(list, _)| list.ends_with("/items"));
+    is_whole && (item == "/item" || in_list)
+}
+
 /// Finds the strings that hold secrets. The envelope's own members hold none.
 fn find(patterns: &Arc<Patterns>, value: &Value, place: &mut String, edits: &mut Vec<Edit>) {
     let len = place.len();
     match value {
         Value::String(text) => {
-            let encoded = place.contains("/opaque") && text.len() > ENCODED && !text.contains(' ');
+            let encoded = is_opaque(place) && text.len() > ENCODED && !text.contains(' ');
             if !encoded && let Some(masked) = mask::masked(patterns, text) {
                 edits.push(Edit { place: place.clone(), text: masked });
             }

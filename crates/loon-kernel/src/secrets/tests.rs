@@ -203,6 +203,18 @@ fn what_a_provider_wants_back_is_left_alone_unless_it_is_text() {
 }
 
 #[test]
+fn a_long_argument_is_masked_whatever_its_name() {
+    let redactor = Redactor::default();
+    redactor.learn([("LAB_KEY".to_owned(), "zz9Plural4Alpha".to_owned())]);
+    let long = format!("{}zz9Plural4Alpha", "A".repeat(300));
+    for arguments in [json!({"opaque": long}), json!({"x": {"opaque": {"y": long}}})] {
+        let call = ToolCallItem::waiting(CallId::of(1, 0, 0), "bash", arguments);
+        let told = format!("{:?}", masked(item(ItemBody::ToolCall(call)), &redactor));
+        assert!(told.contains("[secret: LAB_KEY]") && !told.contains("zz9Plural4Alpha"), "{told}");
+    }
+}
+
+#[test]
 fn masks_are_told_from_texts_that_only_look_like_one() {
     let redactor = knowing(&[("LAB_KEY", "lab-secret")]);
     assert!(redactor.finds_mask("a = [secret: LAB_KEY]"));
