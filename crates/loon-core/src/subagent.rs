@@ -45,8 +45,10 @@ const NEWS_CAPACITY: usize = 64;
 pub(crate) enum News {
     /// One begins.
     Started(Box<SubagentStarted>),
-    /// One asks a human, was answered, or met a failing target. Passed on, not recorded: the record is
-    /// in its own journal.
+    /// One asks a human, or was answered. Recorded, so that the time a human takes to decide is nobody's
+    /// time at work, and a question that outlives its process is taken back.
+    Asks(Box<AgentEvent>),
+    /// One met a failing target. Passed on, not recorded: the record is in its own journal.
     Passes(Box<AgentEvent>),
     /// One ended.
     Finished(Box<SubagentFinished>),

@@ -73,7 +73,7 @@ impl Children {
         match news {
             News::Started(_) => self.open += 1,
             News::Finished(_) => self.open = self.open.saturating_sub(1),
-            News::Passes(_) => {}
+            News::Asks(_) | News::Passes(_) => {}
         }
     }
 }
@@ -118,6 +118,7 @@ impl Session {
                 self.budget.shared.tree.tell().await;
                 Ok(())
             }
+            News::Asks(event) => self.record(turn, *event).await,
             News::Passes(event) => {
                 self.recorder.pass(turn, *event).await;
                 Ok(())
