@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{Notice, NoticeLevel, StreamFinished};
+use loon_api::event::{ExecutionResumed, Notice, NoticeLevel, StreamFinished};
 use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
@@ -331,6 +331,9 @@ impl Server {
                 let execution =
                     Execution::resume_with(store, clock, redactor, how, events, &mut fold).await?;
                 lean.refill(self.deps.store.as_ref(), exec, &mut conversation)?;
+                // What it did to go on was recorded after that.
+                let resumed = ExecutionResumed { unknown: Vec::new(), repaired_bytes: None };
+                conversation.apply(None, &resumed.into());
                 execution
             }
         };
