@@ -190,7 +190,7 @@ impl Session {
                 if !self.context.note_overflow(number) {
                     return Ok(StepResult::End(end_of_failure(&failure)));
                 }
-                Ok(match self.compact_after_overflow(model, &failure.error).await? {
+                Ok(match self.compact_after_overflow(model, &failure).await? {
                     Ok(()) => StepResult::Continue,
                     Err(error) => StepResult::End(TurnEnd::of_context(error)),
                 })
@@ -243,7 +243,7 @@ impl Session {
         let (performed, stream, used, now) = self.attend(effect).await?;
         match performed {
             Ok(outcome) => {
-                self.context.note_usage(used);
+                self.context.note_usage(used, &outcome.model);
                 stream.finish_meter(used.output_tokens, now).await;
                 stream.drop_missing(&outcome.items).await;
                 self.charge(outcome.usage, outcome.cost);

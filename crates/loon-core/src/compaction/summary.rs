@@ -53,6 +53,8 @@ pub(super) struct Work {
     pub(super) needed: u32,
     pub(super) usage: Usage,
     pub(super) cost: Cost,
+    /// The model that answered last, which is the one that wrote the handoff.
+    pub(super) writer: Option<String>,
 }
 
 impl Work {
@@ -166,6 +168,7 @@ impl Session {
             match self.gate.recorded(&key).await {
                 None => break key,
                 Some(Ok(known)) if is_usable(&known) => {
+                    work.writer = Some(known.model);
                     return Ok(Ok(known.words.unwrap_or_default()));
                 }
                 Some(_) => attempt += 1,
@@ -202,7 +205,10 @@ impl Session {
         self.charge_summary(usage, cost);
         Ok(match (performed, fault) {
             (Ok(_), Some(fault)) => Err(fault),
-            (Ok(outcome), None) => Ok(outcome.words.unwrap_or_default()),
+            (Ok(outcome), None) => {
+                work.writer = Some(outcome.model);
+                Ok(outcome.words.unwrap_or_default())
+            }
             (Err(failure), _) => Err(failed(failure)),
         })
     }
