@@ -261,8 +261,9 @@ impl Server {
             current = Some((SessionChoice::Resume(exec), exec));
             let current = Some(exec);
             let over = opened.execution.cancel_token().clone();
-            self.deps.catch_up();
+            let missed = self.deps.catch_up();
             let mut deps = self.deps.clone();
+            deps.options.remarks.extend(missed);
             deps.options.remarks.extend(opened.remarks);
             let session =
                 Session::new(deps, Lineage::Root, opened.execution, opened.conversation, commands);
@@ -278,6 +279,7 @@ impl Server {
                 Err(error) => return self.fail(current, error).await,
             };
             commands = served.commands;
+            self.deps.updates = served.updates;
             match (served.leave, served.summary) {
                 (_, Err(error)) if error.info().code == ErrorCode::Fenced => {
                     return self.fail(current, self.fenced(exec)).await;

@@ -23,7 +23,7 @@ use crate::authority::PermissionAuthority;
 use crate::budget::{SessionBudget, SharedBudget};
 use crate::compaction::ContextKeeper;
 use crate::conversation::Conversation;
-use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
+use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update};
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
@@ -50,6 +50,8 @@ pub(crate) enum Leave {
 pub(crate) struct Served {
     /// The front end's line to the runtime, for the next session.
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// Changes of settings that the session did not hear of are still to come.
+    pub(crate) updates: Updates,
     /// Why it was left.
     pub(crate) leave: Leave,
     /// What happened while it was served.
@@ -212,6 +214,7 @@ impl Session {
             leave: self.leave.take().unwrap_or(Leave::Close),
             summary: served.map(|()| self.summary),
             commands: self.commands,
+            updates: self.deps.updates,
         }
     }
 
@@ -270,6 +273,9 @@ impl Session {
     /// Takes over changed settings: they hold for what begins from now on.
     async fn renew(&mut self, update: &Update) -> Result<(), RuntimeError> {
         self.deps.renew(update);
+        if let Some(children) = &self.children {
+            children.renew(update);
+        }
         self.authority.replace_policy(Arc::clone(&update.policy));
         self.exposure.choose(update.tools);
         self.gate.set_terms(Terms { tool_timeout: Some(update.limits.tool_timeout) });

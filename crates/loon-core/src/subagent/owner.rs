@@ -18,7 +18,7 @@ use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::budget::SharedBudget;
 use crate::conversation::KnownChild;
-use crate::deps::Dependencies;
+use crate::deps::{Dependencies, Update};
 use crate::profile::read_profiles;
 use crate::runtime::RuntimeError;
 use crate::session::Session;
@@ -67,6 +67,11 @@ impl Children {
     /// Children whose profile names no model use this one.
     pub(crate) fn use_model(&self, name: Option<String>) {
         self.subagents.use_model(name);
+    }
+
+    /// Those that begin from now on have these settings.
+    pub(crate) fn renew(&self, update: &Update) {
+        self.subagents.deps().renew(update);
     }
 
     fn count(&mut self, news: &News) {
