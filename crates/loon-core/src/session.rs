@@ -232,11 +232,12 @@ impl Session {
                 self.close_children().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
-                self.summary.receipt = self.conversation.whole_receipt();
+                if self.lineage.is_child() {
+                    self.summary.receipt = self.conversation.whole_receipt();
+                }
                 return Ok(());
             }
-            if self.execution.stop_if_asked().await? {
-                self.leave = Some(Leave::Terminate);
+            if self.stop_if_asked().await? {
                 continue;
             }
             if let Some(asked) = self.context.asked.take() {
@@ -268,6 +269,19 @@ impl Session {
                 answer = self.looks.next() => self.tell(answer).await,
             }
         }
+    }
+
+    /// Ends the execution if somebody asked for that, its children first: what they come to is still
+    /// recorded.
+    pub(crate) async fn stop_if_asked(&mut self) -> Result<bool, RuntimeError> {
+        if self.execution.is_asked_to_stop()? {
+            self.close_children().await?;
+        }
+        let stopped = self.execution.stop_if_asked().await?;
+        if stopped {
+            self.leave = Some(Leave::Terminate);
+        }
+        Ok(stopped)
     }
 
     /// Takes over changed settings: they hold for what begins from now on.

@@ -25,7 +25,7 @@ use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::RepeatGuard;
 use crate::runtime::RuntimeError;
-use crate::session::{Leave, Session};
+use crate::session::Session;
 use crate::stream::{AnswerStream, items_of};
 
 /// A turn under way.
@@ -133,12 +133,7 @@ impl Session {
         self.summary.cost += turn.cost;
         self.summary.last = Some(end);
         self.recorder.make_durable().await?;
-        if self.execution.is_asked_to_stop()? {
-            self.close_children().await?;
-        }
-        if self.execution.stop_if_asked().await? {
-            self.leave = Some(Leave::Terminate);
-        }
+        self.stop_if_asked().await?;
         self.end_if_expired().await
     }
 
