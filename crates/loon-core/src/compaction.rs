@@ -32,6 +32,7 @@ use crate::conversation::{Compacted, without_middle};
 use crate::estimate;
 use crate::runtime::RuntimeError;
 use crate::session::Session;
+use crate::turn::sentence;
 
 /// How long nobody tries by himself after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -487,9 +488,4 @@ fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
         .hint("Send /compact to try again now.")
         .hint("Choose a model with a larger window with /model.")
         .hint("Go back to an earlier message with /rewind, or begin anew with /new.")
-}
-
-/// An error's words as a sentence.
-fn sentence(message: &str) -> String {
-    format!("{}.", message.trim_end_matches('.'))
 }

@@ -395,6 +395,6 @@ fn end_of_failure(failure: &EffectFailure) -> TurnEnd {
 }
 
 /// An error's words as a sentence.
-fn sentence(message: &str) -> String {
+pub(crate) fn sentence(message: &str) -> String {
     format!("{}.", message.trim_end_matches('.'))
 }
