@@ -257,7 +257,6 @@ impl Server {
                 },
             };
             let exec = opened.execution.exec();
-            // Without it, a take-over is noticed with the next record only.
             current = Some((SessionChoice::Resume(exec), exec));
             let current = Some(exec);
             let over = opened.execution.cancel_token().clone();

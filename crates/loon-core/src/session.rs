@@ -69,7 +69,7 @@ pub(crate) struct Summary {
     pub(crate) usage: Usage,
     /// Money of the turns served.
     pub(crate) cost: Cost,
-    /// What the execution did, all its turns together.
+    /// What a child did, all its turns together.
     pub(crate) receipt: Option<Receipt>,
 }
 
