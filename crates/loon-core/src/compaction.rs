@@ -200,7 +200,7 @@ impl Session {
         let mut cause = None;
         if gauge.is_over_threshold()
             && self.context.has_grown(gauge.tokens)
-            && self.context.may_try(turn, self.deps.clock.now())
+            && self.context.may_try(turn, self.recorder.now())
         {
             match Box::pin(self.compact(model, Why::Full)).await? {
                 Ok(()) => {
@@ -219,8 +219,8 @@ impl Session {
         Ok(Ok(request))
     }
 
-    /// The provider found the last request too long: compacts for the next try. The error ends the
-    /// turn.
+    /// The provider found the last request too long: compacts for the next try, to what the model has
+    /// room for that it failed at. The error ends the turn.
     pub(crate) async fn compact_after_overflow(
         &mut self,
         model: &Arc<Route>,
@@ -272,7 +272,7 @@ impl Session {
             }
             Err(Failure::Failed(error)) => {
                 if automatic && error.code != ErrorCode::Cancelled {
-                    let now = self.deps.clock.now();
+                    let now = self.recorder.now();
                     self.context.note_failure(turn.unwrap_or_default(), now);
                 }
                 self.tell_failure(error.clone(), automatic).await?;

@@ -204,9 +204,9 @@ impl Session {
         let turn = self.running()?;
         let (number, step, cancel) = (turn.number, turn.steps, turn.cancel.clone());
         turn.steps += 1;
-        let clock = Arc::clone(&self.deps.clock);
+        let recorder = self.recorder.clone();
         let name = model.info().name.clone();
-        let mut stream = AnswerStream::new(self.recorder.clone(), number, step, name, clock.now());
+        let mut stream = AnswerStream::new(recorder.clone(), number, step, name);
         let gate = Arc::clone(&self.gate);
         let tools = self.tools.clone();
         let model = Arc::clone(model);
@@ -233,7 +233,7 @@ impl Session {
                 items_of(answer, number, step, &title)
             };
             let performed = gate.model(effect, items).await;
-            (performed, stream, used, clock.now())
+            (performed, stream, used, recorder.now())
         };
         let (performed, stream, used, now) = self.attend(effect).await?;
         match performed {

@@ -185,10 +185,8 @@ impl Session {
             .collect();
         for started in open {
             let (store, exec) = (Arc::clone(&self.deps.store), started.child);
-            let begun = self.deps.clock.now();
-            let read = move || Progress::of_journal(store.as_ref(), exec, begun);
-            let progress =
-                tokio::task::spawn_blocking(read).await.unwrap_or(Progress::begin(begun));
+            let read = move || Progress::of_journal(store.as_ref(), exec);
+            let progress = tokio::task::spawn_blocking(read).await.unwrap_or_default();
             let used = progress.used();
             let worktree = match &started.worktree {
                 Some(path) => Some(self.deps.worktrees.found(path).look().await),

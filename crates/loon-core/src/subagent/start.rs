@@ -160,8 +160,9 @@ impl Subagents {
             exec: plan.exec,
             background: plan.background,
             commands,
+            clock: Arc::clone(&clock),
             cancel: self.cancel.child_token(),
-            progress: watch::Sender::new(Progress::begin(clock.now())),
+            progress: watch::Sender::new(Progress::begin(clock.steady())),
         });
         self.table().agents.push(Arc::clone(&agent));
         let started = SubagentStarted {
