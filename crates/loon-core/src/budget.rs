@@ -302,7 +302,7 @@ impl Session {
 
     /// What would be left of a deadline that counts from the beginning.
     fn time_left(&self, deadline_ms: u64) -> std::time::Duration {
-        let now = self.deps.clock.now();
+        let now = self.recorder.now();
         let worked = self.recorder.with_state(|state| state.worked(now));
         std::time::Duration::from_millis(deadline_ms).saturating_sub(worked)
     }

@@ -22,7 +22,7 @@ use loon_api::{
     At, Compaction, ContextParts, Cost, ErrorCode, ErrorInfo, ItemId, ModelInfo, ModelRequest,
     TurnNumber, Usage,
 };
-use loon_kernel::Route;
+use loon_kernel::{EffectFailure, Route};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::gauge::Gauge;
@@ -32,6 +32,7 @@ use crate::conversation::{Compacted, without_middle};
 use crate::estimate;
 use crate::runtime::RuntimeError;
 use crate::session::Session;
+use crate::turn::sentence;
 
 /// How long nobody tries by himself after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -70,12 +71,24 @@ pub(crate) struct ContextKeeper {
     floor: Option<u64>,
     /// The turn whose running step was too long for the provider, and was compacted for.
     overflow_in: Option<TurnNumber>,
-    /// A size that the provider found too long.
-    overflowed: Option<u64>,
+    /// A size that a model's provider found too long.
+    overflowed: Option<Of<u64>>,
     /// What the bytes of the last request came to.
     sent: u64,
     /// How far that was off.
-    scale: Option<f64>,
+    scale: Option<Of<f64>>,
+}
+
+/// What was learned of one model, which says nothing of the others of a combo.
+struct Of<T> {
+    model: String,
+    value: T,
+}
+
+impl<T: Copy> Of<T> {
+    fn known(this: Option<&Self>, model: &str) -> Option<T> {
+        this.filter(|this| this.model == model).map(|this| this.value)
+    }
 }
 
 impl ContextKeeper {
@@ -84,11 +97,20 @@ impl ContextKeeper {
         self.sent = raw.total();
     }
 
-    /// The provider counted the input of the last request.
-    pub(crate) fn note_usage(&mut self, usage: Usage) {
+    /// The provider of this model counted the input of the last request.
+    pub(crate) fn note_usage(&mut self, usage: Usage, model: &str) {
         if let Some(counted) = usage.input_tokens.filter(|_| self.sent > 0) {
-            self.scale = Some(gauge::scale_of(self.sent, counted));
+            let value = gauge::scale_of(self.sent, counted);
+            self.scale = Some(Of { model: model.to_owned(), value });
         }
+    }
+
+    /// The last request was too long for this model.
+    fn note_too_long(&mut self, model: &str) {
+        let scale = Of::known(self.scale.as_ref(), model).unwrap_or(1.0);
+        let sent = gauge::scaled(self.sent, scale);
+        let former = Of::known(self.overflowed.as_ref(), model).unwrap_or(u64::MAX);
+        self.overflowed = Some(Of { model: model.to_owned(), value: former.min(sent) });
     }
 
     /// A step of this turn was too long. True if it is the first time.
@@ -147,13 +169,18 @@ impl Session {
     /// How full the window is with a request of these parts.
     pub(crate) fn gauge(&self, raw: &ContextParts, model: Option<&ModelInfo>) -> Gauge {
         let total = raw.total().max(1);
-        let scale = self.context.scale.unwrap_or_else(|| {
-            // Nothing was counted since the session was opened: what was counted before holds.
-            let counted = self.conversation.request_tokens().unwrap_or(0);
-            gauge::scale_of(total, counted.max(total))
-        });
+        let name = model.map_or("", |model| &model.name);
+        let scale = match &self.context.scale {
+            scale @ Some(_) => Of::known(scale.as_ref(), name).unwrap_or(1.0),
+            None => {
+                // Nothing was counted since the session was opened: what was counted before holds.
+                let counted = self.conversation.request_tokens().unwrap_or(0);
+                gauge::scale_of(total, counted.max(total))
+            }
+        };
         let own = self.deps.options.context;
-        Gauge::read(*raw, scale, model, own, self.context.overflowed)
+        let overflowed = Of::known(self.context.overflowed.as_ref(), name);
+        Gauge::read(*raw, scale, model, own, overflowed)
     }
 
     /// The next request, after a compaction if it needs one. The error ends the turn.
@@ -173,7 +200,7 @@ impl Session {
         let mut cause = None;
         if gauge.is_over_threshold()
             && self.context.has_grown(gauge.tokens)
-            && self.context.may_try(turn, self.deps.clock.now())
+            && self.context.may_try(turn, self.recorder.now())
         {
             match Box::pin(self.compact(model, Why::Full)).await? {
                 Ok(()) => {
@@ -192,18 +219,19 @@ impl Session {
         Ok(Ok(request))
     }
 
-    /// The provider found the last request too long: compacts for the next try. The error ends the
-    /// turn.
+    /// The provider found the last request too long: compacts for the next try, to what the model has
+    /// room for that it failed at. The error ends the turn.
     pub(crate) async fn compact_after_overflow(
         &mut self,
         model: &Arc<Route>,
-        overflow: &ErrorInfo,
+        failure: &EffectFailure,
     ) -> Result<Result<(), ErrorInfo>, RuntimeError> {
-        let sent = gauge::scaled(self.context.sent, self.context.scale.unwrap_or(1.0));
-        let former = self.context.overflowed.unwrap_or(u64::MAX);
-        self.context.overflowed = Some(former.min(sent));
+        let overflow = &failure.error;
+        let failed = failure.model.as_ref().unwrap_or(&model.info().name);
+        self.context.note_too_long(failed);
+        let model = &Arc::new(model.led_by(failed));
         let turn = self.turn_number().unwrap_or_default();
-        if !self.context.may_try(turn, self.deps.clock.now()) {
+        if !self.context.may_try(turn, self.recorder.now()) {
             return Ok(Err(with_ways_out(overflow.clone())));
         }
         Ok(match Box::pin(self.compact(model, Why::Overflow)).await? {
@@ -244,7 +272,7 @@ impl Session {
             }
             Err(Failure::Failed(error)) => {
                 if automatic && error.code != ErrorCode::Cancelled {
-                    let now = self.deps.clock.now();
+                    let now = self.recorder.now();
                     self.context.note_failure(turn.unwrap_or_default(), now);
                 }
                 self.tell_failure(error.clone(), automatic).await?;
@@ -309,6 +337,7 @@ impl Session {
             needed: 0,
             usage: Usage::default(),
             cost: Cost::default(),
+            writer: None,
         };
         let handoff = if plan.summarised.is_empty() {
             plan.handoff.clone()
@@ -330,10 +359,10 @@ impl Session {
             requests: work.requests,
             usage: work.usage,
             cost: work.cost,
-            model: model.info().name.clone(),
+            model: work.writer.unwrap_or_else(|| model.info().name.clone()),
             automatic,
             focus: work.focus,
-            at: self.deps.clock.now(),
+            at: self.recorder.now(),
         };
         let without_skills = self.parts_after(&compaction).total();
         let skills_room = room.saturating_sub(without_skills).min(room / 4);
@@ -459,9 +488,4 @@ fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
         .hint("Send /compact to try again now.")
         .hint("Choose a model with a larger window with /model.")
         .hint("Go back to an earlier message with /rewind, or begin anew with /new.")
-}
-
-/// An error's words as a sentence.
-fn sentence(message: &str) -> String {
-    format!("{}.", message.trim_end_matches('.'))
 }

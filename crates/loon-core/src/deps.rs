@@ -129,16 +129,14 @@ impl Dependencies {
         options.remarks.clone_from(&update.remarks);
     }
 
-    /// Takes over what changed while no session listened.
-    pub(crate) fn catch_up(&mut self) {
-        if self.updates.has_changed().unwrap_or(false) {
-            let update = self.updates.borrow_and_update().clone();
-            if let Some(update) = update {
-                self.renew(&update);
-                let missed = update.notices.iter().map(|notice| notice.message.clone());
-                self.options.remarks.extend(missed);
-            }
-        }
+    /// Takes over what changed since the process began. Gives what a person should know of a change
+    /// that no session heard of.
+    pub(crate) fn catch_up(&mut self) -> Vec<String> {
+        let is_new = self.updates.has_changed().unwrap_or(false);
+        let Some(update) = self.updates.borrow_and_update().clone() else { return Vec::new() };
+        self.renew(&update);
+        let missed = update.notices.iter().filter(|_| is_new);
+        missed.map(|notice| notice.message.clone()).collect()
     }
 }
 

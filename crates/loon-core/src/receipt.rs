@@ -54,8 +54,26 @@ impl ReceiptFold {
                     None => {}
                 }
             }
+            // Nobody knows what became of processes that another process of Loom started.
+            AgentEvent::ExecutionResumed(_) => {
+                let lost = std::mem::take(&mut self.processes).into_iter();
+                self.unknown.extend(lost.map(|(id, line)| UnknownWork {
+                    what: format!("{id} ({line})"),
+                    cause: UnknownCause::OutcomeUnknown,
+                }));
+            }
+            // Who is at work there belongs to the session it came from.
+            AgentEvent::SessionForked(_) => {
+                self.processes.clear();
+                self.agents.clear();
+            }
             _ => {}
         }
+    }
+
+    /// What the next turn begins with: the work that still goes on.
+    pub(crate) fn carried_over(&self) -> Self {
+        Self { processes: self.processes.clone(), agents: self.agents.clone(), ..Self::default() }
     }
 
     /// The receipt as it stands; nothing if there is nothing to say.

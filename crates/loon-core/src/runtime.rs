@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{Notice, NoticeLevel, StreamFinished};
+use loon_api::event::{ExecutionResumed, Notice, NoticeLevel, StreamFinished};
 use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
@@ -266,12 +266,12 @@ impl Server {
                 },
             };
             let exec = opened.execution.exec();
-            // Without it, a take-over is noticed with the next record only.
             current = Some((SessionChoice::Resume(exec), exec));
             let current = Some(exec);
             let over = opened.execution.cancel_token().clone();
-            self.deps.catch_up();
+            let missed = self.deps.catch_up();
             let mut deps = self.deps.clone();
+            deps.options.remarks.extend(missed);
             deps.options.remarks.extend(opened.remarks);
             let session =
                 Session::new(deps, Lineage::Root, opened.execution, opened.conversation, commands);
@@ -287,6 +287,7 @@ impl Server {
                 Err(error) => return self.fail(current, error).await,
             };
             commands = served.commands;
+            self.deps.updates = served.updates;
             match (served.leave, served.summary) {
                 (_, Err(error)) if error.info().code == ErrorCode::Fenced => {
                     return self.fail(current, self.fenced(exec)).await;
@@ -340,6 +341,9 @@ impl Server {
                 let execution =
                     Execution::resume_with(store, clock, redactor, how, events, &mut fold).await?;
                 lean.refill(self.deps.store.as_ref(), exec, &mut conversation)?;
+                // What it did to go on was recorded after that.
+                let resumed = ExecutionResumed { unknown: Vec::new(), repaired_bytes: None };
+                conversation.apply(None, &resumed.into());
                 execution
             }
         };

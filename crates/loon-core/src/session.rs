@@ -23,7 +23,7 @@ use crate::authority::PermissionAuthority;
 use crate::budget::{SessionBudget, SharedBudget};
 use crate::compaction::ContextKeeper;
 use crate::conversation::Conversation;
-use crate::deps::{Dependencies, Given, ToolSession, Update, next_update};
+use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update};
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
@@ -50,6 +50,8 @@ pub(crate) enum Leave {
 pub(crate) struct Served {
     /// The front end's line to the runtime, for the next session.
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// Changes of settings that the session did not hear of are still to come.
+    pub(crate) updates: Updates,
     /// Why it was left.
     pub(crate) leave: Leave,
     /// What happened while it was served.
@@ -67,7 +69,7 @@ pub(crate) struct Summary {
     pub(crate) usage: Usage,
     /// Money of the turns served.
     pub(crate) cost: Cost,
-    /// What the execution did, all its turns together.
+    /// What a child did, all its turns together.
     pub(crate) receipt: Option<Receipt>,
 }
 
@@ -212,6 +214,7 @@ impl Session {
             leave: self.leave.take().unwrap_or(Leave::Close),
             summary: served.map(|()| self.summary),
             commands: self.commands,
+            updates: self.deps.updates,
         }
     }
 
@@ -229,11 +232,12 @@ impl Session {
                 self.close_children().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
-                self.summary.receipt = self.conversation.whole_receipt();
+                if self.lineage.is_child() {
+                    self.summary.receipt = self.conversation.whole_receipt();
+                }
                 return Ok(());
             }
-            if self.execution.stop_if_asked().await? {
-                self.leave = Some(Leave::Terminate);
+            if self.stop_if_asked().await? {
                 continue;
             }
             if let Some(asked) = self.context.asked.take() {
@@ -267,9 +271,25 @@ impl Session {
         }
     }
 
+    /// Ends the execution if somebody asked for that, its children first: what they come to is still
+    /// recorded.
+    pub(crate) async fn stop_if_asked(&mut self) -> Result<bool, RuntimeError> {
+        if self.execution.is_asked_to_stop()? {
+            self.close_children().await?;
+        }
+        let stopped = self.execution.stop_if_asked().await?;
+        if stopped {
+            self.leave = Some(Leave::Terminate);
+        }
+        Ok(stopped)
+    }
+
     /// Takes over changed settings: they hold for what begins from now on.
     async fn renew(&mut self, update: &Update) -> Result<(), RuntimeError> {
         self.deps.renew(update);
+        if let Some(children) = &self.children {
+            children.renew(update);
+        }
         self.authority.replace_policy(Arc::clone(&update.policy));
         self.exposure.choose(update.tools);
         self.gate.set_terms(Terms { tool_timeout: Some(update.limits.tool_timeout) });

@@ -40,21 +40,16 @@ enum Segment {
 }
 
 impl AnswerStream {
-    pub(crate) fn new(
-        recorder: Recorder,
-        turn: TurnNumber,
-        step: u32,
-        model: String,
-        sent: At,
-    ) -> Self {
+    pub(crate) fn new(recorder: Recorder, turn: TurnNumber, step: u32, model: String) -> Self {
+        let now = recorder.now();
         Self {
             mask: recorder.redactor().stream(),
             recorder,
             turn,
             step,
             model,
-            sent,
-            metered: sent,
+            sent: now,
+            metered: now,
             size: TextSize::default(),
             open: None,
             started: Vec::new(),
@@ -111,7 +106,7 @@ impl AnswerStream {
             }
             Progress::Output(_) => return,
         }
-        let now = self.recorder.clock().now();
+        let now = self.recorder.now();
         if now.unix_ms() - self.metered.unix_ms() >= METER_INTERVAL_MS {
             self.metered = now;
             self.meter(self.size.tokens(), now, true).await;

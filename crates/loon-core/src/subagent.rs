@@ -45,8 +45,10 @@ const NEWS_CAPACITY: usize = 64;
 pub(crate) enum News {
     /// One begins.
     Started(Box<SubagentStarted>),
-    /// One asks a human, was answered, or met a failing target. Passed on, not recorded: the record is
-    /// in its own journal.
+    /// One asks a human, or was answered. Recorded, so that the time a human takes to decide is nobody's
+    /// time at work, and a question that outlives its process is taken back.
+    Asks(Box<AgentEvent>),
+    /// One met a failing target. Passed on, not recorded: the record is in its own journal.
     Passes(Box<AgentEvent>),
     /// One ended.
     Finished(Box<SubagentFinished>),
@@ -54,7 +56,8 @@ pub(crate) enum News {
 
 /// The children of one session. Shared by the tools that start them and ask about them.
 pub(crate) struct Subagents {
-    deps: Dependencies,
+    /// What later children are made from.
+    deps: Mutex<Dependencies>,
     parent: Execution,
     authority: Arc<PermissionAuthority>,
     desk: Arc<ApprovalDesk>,
@@ -94,7 +97,7 @@ impl Subagents {
         let given = numbers.max().unwrap_or(0);
         let past = known.iter().filter_map(|child| child.finished.clone()).collect();
         let subagents = Self {
-            deps: deps.clone(),
+            deps: Mutex::new(deps.clone()),
             parent: parent.clone(),
             authority: Arc::clone(authority),
             desk: Arc::clone(desk),
@@ -126,6 +129,11 @@ impl Subagents {
 
     fn parent_model(&self) -> Option<String> {
         self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What a child that begins now is made from.
+    fn deps(&self) -> MutexGuard<'_, Dependencies> {
+        self.deps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The child that still runs under this name. The error is what the model reads.

@@ -25,7 +25,7 @@ use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::RepeatGuard;
 use crate::runtime::RuntimeError;
-use crate::session::{Leave, Session};
+use crate::session::Session;
 use crate::stream::{AnswerStream, items_of};
 
 /// A turn under way.
@@ -133,12 +133,7 @@ impl Session {
         self.summary.cost += turn.cost;
         self.summary.last = Some(end);
         self.recorder.make_durable().await?;
-        if self.execution.is_asked_to_stop()? {
-            self.close_children().await?;
-        }
-        if self.execution.stop_if_asked().await? {
-            self.leave = Some(Leave::Terminate);
-        }
+        self.stop_if_asked().await?;
         self.end_if_expired().await
     }
 
@@ -190,7 +185,7 @@ impl Session {
                 if !self.context.note_overflow(number) {
                     return Ok(StepResult::End(end_of_failure(&failure)));
                 }
-                Ok(match self.compact_after_overflow(model, &failure.error).await? {
+                Ok(match self.compact_after_overflow(model, &failure).await? {
                     Ok(()) => StepResult::Continue,
                     Err(error) => StepResult::End(TurnEnd::of_context(error)),
                 })
@@ -209,9 +204,9 @@ impl Session {
         let turn = self.running()?;
         let (number, step, cancel) = (turn.number, turn.steps, turn.cancel.clone());
         turn.steps += 1;
-        let clock = Arc::clone(&self.deps.clock);
+        let recorder = self.recorder.clone();
         let name = model.info().name.clone();
-        let mut stream = AnswerStream::new(self.recorder.clone(), number, step, name, clock.now());
+        let mut stream = AnswerStream::new(recorder.clone(), number, step, name);
         let gate = Arc::clone(&self.gate);
         let tools = self.tools.clone();
         let model = Arc::clone(model);
@@ -238,12 +233,12 @@ impl Session {
                 items_of(answer, number, step, &title)
             };
             let performed = gate.model(effect, items).await;
-            (performed, stream, used, clock.now())
+            (performed, stream, used, recorder.now())
         };
         let (performed, stream, used, now) = self.attend(effect).await?;
         match performed {
             Ok(outcome) => {
-                self.context.note_usage(used);
+                self.context.note_usage(used, &outcome.model);
                 stream.finish_meter(used.output_tokens, now).await;
                 stream.drop_missing(&outcome.items).await;
                 self.charge(outcome.usage, outcome.cost);
@@ -400,6 +395,6 @@ fn end_of_failure(failure: &EffectFailure) -> TurnEnd {
 }
 
 /// An error's words as a sentence.
-fn sentence(message: &str) -> String {
+pub(crate) fn sentence(message: &str) -> String {
     format!("{}.", message.trim_end_matches('.'))
 }

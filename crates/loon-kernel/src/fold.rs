@@ -114,8 +114,11 @@ pub struct ExecutionState {
     pub resources: Resources,
     /// It was cancelled, with the reason given.
     pub cancelled: Option<Option<String>>,
-    /// Requests for a decision that are not answered.
+    /// Requests for a decision that are not answered, those of children included.
     pub asking: BTreeSet<ApprovalId>,
+    /// Children at work by their names, which their requests begin with. True for one that works in
+    /// the background.
+    children: BTreeMap<String, bool>,
     /// The bounds of the budget, as last recorded.
     pub bounds: Bounds,
     /// Those of them that were set for this execution, beside the settings.
@@ -185,6 +188,9 @@ impl ExecutionState {
             AgentEvent::ApprovalResolved(event) => {
                 self.asking.remove(&event.approval);
             }
+            AgentEvent::SubagentStarted(event) => {
+                self.children.insert(event.id.clone(), event.background);
+            }
             AgentEvent::SubagentFinished(event) => self.take_child(event),
             AgentEvent::SessionForked(_) => self.begin_anew(),
             AgentEvent::FlowStarted(_)
@@ -205,7 +211,6 @@ impl ExecutionState {
             | AgentEvent::ModelChanged(_)
             | AgentEvent::SessionRewound(_)
             | AgentEvent::RecordChanged(_)
-            | AgentEvent::SubagentStarted(_)
             | AgentEvent::RewindPreviewed(_)
             | AgentEvent::SessionOpened(_)
             | AgentEvent::HistoryPage(_)
@@ -247,6 +252,7 @@ impl ExecutionState {
         self.working_since = None;
         self.turn = None;
         self.asking.clear();
+        self.children.clear();
         self.parent = None;
     }
 
@@ -304,6 +310,9 @@ impl ExecutionState {
 
     /// What a child used counts with what its parent did itself, once the child has ended.
     fn take_child(&mut self, event: &SubagentFinished) {
+        self.children.remove(&event.id);
+        // One that broke down took nothing back.
+        self.asking.retain(|approval| child_of(approval) != Some(&event.id));
         let total = &mut self.resources;
         total.tokens = total.tokens.saturating_add(event.usage.total());
         total.usage += event.usage;
@@ -316,11 +325,19 @@ impl ExecutionState {
     }
 
     /// The deadline runs while effects run, and through a turn as long as no person is asked. While
-    /// a person is asked to raise a bound it stands still: a call that hands work to a child runs
-    /// then, but waits as well.
+    /// a person is asked to raise a bound, or by a child that a call waits for, it stands still: that
+    /// call runs then, but waits as well. What children in the background ask holds up nothing here.
     fn run_deadline_clock(&mut self, at: At) {
+        let (mut own, mut of_awaited) = (false, false);
+        for approval in &self.asking {
+            match child_of(approval).and_then(|child| self.children.get(child)) {
+                None => own = true,
+                Some(background) => of_awaited |= !background,
+            }
+        }
         let works = !self.asks_to_raise
-            && (self.running > 0 || (self.turn.is_some() && self.asking.is_empty()));
+            && !of_awaited
+            && (self.running > 0 || (self.turn.is_some() && !own));
         match (self.working_since, works) {
             (None, true) => self.working_since = Some(at),
             (Some(since), false) => {
@@ -389,6 +406,11 @@ impl ExecutionState {
             .map(|(key, _)| key.clone())
             .collect()
     }
+}
+
+/// The name that comes before the id of a request, which is a child's if a child has it.
+fn child_of(approval: &ApprovalId) -> Option<&str> {
+    approval.as_str().split_once('/').map(|(name, _)| name)
 }
 
 #[cfg(test)]

@@ -302,3 +302,16 @@ fn a_text_too_long_for_any_window_is_cut_with_a_mark_and_only_where_it_is_sent()
     let ItemBody::ToolCall(kept) = &after.items()[2].body else { panic!("the item") };
     assert!(kept.result.as_ref().unwrap().text.len() > 5_000_000);
 }
+
+#[test]
+fn what_is_learned_of_one_model_says_nothing_of_another() {
+    let mut keeper = ContextKeeper { sent: 1_000, ..ContextKeeper::default() };
+    keeper.note_usage(Usage { input_tokens: Some(2_000), ..Usage::default() }, "lab/a");
+    let scale = |keeper: &ContextKeeper, model| Of::known(keeper.scale.as_ref(), model);
+    assert_eq!((scale(&keeper, "lab/a"), scale(&keeper, "lab/b")), (Some(2.0), None));
+    let overflowed = |keeper: &ContextKeeper, model| Of::known(keeper.overflowed.as_ref(), model);
+    keeper.note_too_long("lab/b");
+    assert_eq!((overflowed(&keeper, "lab/a"), overflowed(&keeper, "lab/b")), (None, Some(1_000)));
+    keeper.note_too_long("lab/a");
+    assert_eq!(overflowed(&keeper, "lab/a"), Some(2_000), "the least of one model only");
+}

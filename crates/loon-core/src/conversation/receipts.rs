@@ -21,7 +21,7 @@ pub(super) struct Receipts {
 impl Receipts {
     pub(super) fn apply(&mut self, turn: Option<TurnNumber>, event: &AgentEvent) {
         match event {
-            AgentEvent::TurnStarted(_) => self.turn = ReceiptFold::default(),
+            AgentEvent::TurnStarted(_) => self.turn = self.turn.carried_over(),
             AgentEvent::TurnFinished(finished) => {
                 if let (Some(turn), Some(receipt)) = (turn, &finished.receipt) {
                     self.recorded.insert(turn, receipt.clone());

@@ -1,6 +1,8 @@
 //! What receipts say of records.
 
-use loon_api::event::{ItemCompleted, SubagentFinished, SubagentStarted};
+use loon_api::event::{
+    ExecutionResumed, ItemCompleted, SessionForked, SubagentFinished, SubagentStarted,
+};
 use loon_api::receipt::{CheckCounts, CheckKind, NetChange, ProgramRun, Receipt, UnknownCause};
 use loon_api::{
     CallId, Cost, ExecutionId, FileChange, Item, ItemBody, ItemId, SubagentStatus, ToolCallItem,
@@ -225,6 +227,37 @@ fn lines_that_check_something_are_told_by_their_commands() {
     ] {
         assert_eq!(check::of_line(line), expected, "{line}");
     }
+}
+
+#[test]
+fn a_turn_begins_with_the_work_that_still_goes_on() {
+    let process = ToolCallItem {
+        summary: "p1, running".into(),
+        title: "npm start".into(),
+        ..call("process_start", ToolCallStatus::Done)
+    };
+    let mut former = ReceiptFold::default();
+    for event in [agent("a1", true, None), done(process), edit(vec![change("a", None, Some("1"))])]
+    {
+        former.apply(&event);
+    }
+    let mut next = former.carried_over();
+    let whats = |fold: &ReceiptFold| -> Vec<String> {
+        fold.receipt().unwrap_or_default().unknown.into_iter().map(|work| work.what).collect()
+    };
+    assert_eq!(whats(&next), ["p1 (npm start)", "agent a1 (worker)"]);
+    assert!(next.receipt().unwrap().changes.is_empty());
+    let receipt = Receipt { changes: vec![net("b", None, Some("2"), None)], ..Receipt::default() };
+    next.apply(&ended("a1", Some(receipt)));
+    assert_eq!(next.receipt().unwrap().changes[0].path, "b", "what it did is not lost");
+
+    let mut resumed = former.clone();
+    resumed.apply(&ExecutionResumed { unknown: vec![], repaired_bytes: None }.into());
+    assert_eq!(resumed.receipt().unwrap().unknown[0].cause, UnknownCause::OutcomeUnknown);
+    assert_eq!(whats(&resumed.carried_over()), ["agent a1 (worker)"]);
+    let from = ExecutionId::generate();
+    former.apply(&SessionForked { from, records: 1 }.into());
+    assert!(whats(&former).is_empty());
 }
 
 proptest! {

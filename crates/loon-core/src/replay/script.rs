@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loon_api::event::EffectStatus;
+use loon_api::event::{EffectKind, EffectStatus};
 use loon_api::{AgentEvent, EffectKey, Envelope, Item, ItemBody, Message, StopReason, UserPart};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +45,9 @@ impl ScriptWriter {
     /// Takes the next record.
     pub fn take(&mut self, envelope: &Envelope) {
         match &envelope.event {
-            AgentEvent::EffectStarted(started) => {
+            AgentEvent::EffectStarted(started)
+                if started.kind == EffectKind::Model && !started.key.is_summary() =>
+            {
                 let scene = scene_of(&self.conversation.request_messages());
                 self.scenes.insert(started.key.clone(), scene);
                 self.items.clear();
@@ -56,10 +58,7 @@ impl ScriptWriter {
                 let scene = self.scenes.remove(&finished.key);
                 match (note, scene) {
                     (Some(Ok(note)), Some(scene)) => self.add(scene, &note),
-                    (None, Some(_))
-                        if is_request(&finished.key)
-                            && finished.status != EffectStatus::Completed =>
-                    {
+                    (None, Some(_)) if finished.status != EffectStatus::Completed => {
                         self.remark(format!("the request {} failed and is left out", finished.key));
                     }
                     _ => {}
@@ -126,10 +125,6 @@ impl ScriptWriter {
             self.remarks.push(remark);
         }
     }
-}
-
-fn is_request(key: &EffectKey) -> bool {
-    key.as_str().ends_with("/model")
 }
 
 /// As the scripted provider sees a conversation; of the user's words, those that were written last.

@@ -1,12 +1,13 @@
 //! Replays of records that were tampered with, and scripts of sessions.
 
-use loon_api::event::{EffectKind, EffectStarted, TurnFinished};
+use loon_api::event::{EffectFinished, EffectKind, EffectStarted, EffectStatus, TurnFinished};
 use loon_api::{
     AgentEvent, At, Cost, EffectKey, Envelope, ExecutionId, Item, ItemBody, ItemId, TurnStatus,
     Usage, VERSION,
 };
 use loon_kernel::gate::request_digest;
 
+use super::script::ScriptWriter;
 use super::{Replay, Replayed};
 use crate::conversation::Conversation;
 
@@ -91,4 +92,40 @@ fn a_receipt_that_the_records_do_not_give_is_a_difference() {
     let receipt = loon_api::Receipt { runs_before: 3, ..loon_api::Receipt::default() };
     let difference = replay(vec![words("go"), finished(Some(receipt))], None).difference.unwrap();
     assert_eq!((difference.what.as_str(), difference.now.as_str()), ("receipt", "none"));
+}
+
+#[test]
+fn summaries_and_tools_are_no_steps_of_a_script() {
+    let effect = |key: EffectKey, kind| {
+        let (target, output) = ("lab/m".into(), serde_json::json!({"stop": "end", "items": 0}));
+        let begun = EffectStarted {
+            key: key.clone(),
+            kind,
+            target,
+            item: None,
+            timeout_ms: None,
+            request: None,
+        };
+        let ended = EffectFinished {
+            key,
+            status: EffectStatus::Completed,
+            error: None,
+            ms: 1,
+            usage: Usage::default(),
+            cost: Cost::default(),
+            output: Some(output),
+        };
+        [AgentEvent::from(begun), ended.into()]
+    };
+    let steps = |events: [AgentEvent; 2]| {
+        let mut writer = ScriptWriter::default();
+        writer.take(&envelope(1, words("go")));
+        for event in events {
+            writer.take(&envelope(2, event));
+        }
+        writer.finish().lines().filter(|line| !line.starts_with('#')).count()
+    };
+    assert_eq!(steps(effect(EffectKey::model(1, 0), EffectKind::Model)), 1);
+    assert_eq!(steps(effect(EffectKey::summary("ab", 0), EffectKind::Model)), 0);
+    assert_eq!(steps(effect(EffectKey::call(1, 0, 0), EffectKind::Tool)), 0);
 }

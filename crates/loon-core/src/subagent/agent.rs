@@ -1,7 +1,10 @@
 //! One child as its parent knows it while it works.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use loon_api::event::SubagentFinished;
-use loon_api::{AgentEvent, At, Command, Envelope, ExecutionId, ItemBody, ToolCallStatus};
+use loon_api::{AgentEvent, Clock, Command, Envelope, ExecutionId, ItemBody, ToolCallStatus};
 use loon_kernel::{ExecutionState, JournalStore, Resources};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +21,8 @@ pub(super) struct Agent {
     pub(super) background: bool,
     /// Its line; closed once it takes nothing more.
     pub(super) commands: mpsc::Sender<Command>,
+    /// Tells how long it has been quiet.
+    pub(super) clock: Arc<dyn Clock>,
     /// Stops it at once.
     pub(super) cancel: CancellationToken,
     /// How far it has come.
@@ -25,7 +30,7 @@ pub(super) struct Agent {
 }
 
 /// How far a child has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// The fold of its records.
     state: ExecutionState,
@@ -33,8 +38,8 @@ pub(super) struct Progress {
     pub(super) call: String,
     /// Its last words.
     pub(super) words: Option<String>,
-    /// When it last did something.
-    pub(super) at: At,
+    /// When it last did something, by the steady clock: its own time may be set otherwise than ours.
+    heard: Duration,
     /// It was asked to stop at its next step.
     pub(super) stopping: bool,
     /// How it ended, once it did.
@@ -42,21 +47,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A child that begins now.
-    pub(super) fn begin(at: At) -> Self {
-        Self {
-            state: ExecutionState::default(),
-            call: String::new(),
-            words: None,
-            at,
-            stopping: false,
-            end: None,
-        }
+    /// A child that begins at this moment of the steady clock.
+    pub(super) fn begin(heard: Duration) -> Self {
+        Self { heard, ..Self::default() }
     }
 
     /// How far a child of an earlier process came, as far as its journal can be read.
-    pub(super) fn of_journal(store: &dyn JournalStore, exec: ExecutionId, begun: At) -> Self {
-        let mut progress = Self::begin(begun);
+    pub(super) fn of_journal(store: &dyn JournalStore, exec: ExecutionId) -> Self {
+        let mut progress = Self::default();
         let records = store.read(exec).into_iter().flatten();
         records.map_while(Result::ok).for_each(|record| progress.apply(&record));
         progress
@@ -69,7 +67,6 @@ impl Progress {
 
     /// Takes in one event of the child.
     fn apply(&mut self, envelope: &Envelope) {
-        self.at = envelope.at;
         self.state.apply(envelope);
         match &envelope.event {
             AgentEvent::ItemStarted(started) => {
@@ -98,7 +95,15 @@ impl Agent {
 
     /// Takes in one event of the child.
     pub(super) fn note(&self, envelope: &Envelope) {
-        self.progress.send_modify(|progress| progress.apply(envelope));
+        self.progress.send_modify(|progress| {
+            progress.heard = self.clock.steady();
+            progress.apply(envelope);
+        });
+    }
+
+    /// How long nothing was heard of it.
+    pub(super) fn quiet(&self, progress: &Progress) -> Duration {
+        self.clock.steady().saturating_sub(progress.heard)
     }
 
     /// Waits for its end.

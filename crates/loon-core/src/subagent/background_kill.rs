@@ -26,7 +26,7 @@ impl BackgroundKill {
     /// Leaves word for the child, which looks for it at each step and at its end.
     async fn ask(&self, id: &str) -> Result<(), String> {
         let agent = self.0.running(id)?;
-        let (store, exec) = (Arc::clone(&self.0.deps.store), agent.exec);
+        let (store, exec) = (Arc::clone(&self.0.deps().store), agent.exec);
         let asked =
             tokio::task::spawn_blocking(move || store.ask_to_stop(exec, Some(REASON))).await;
         match asked {

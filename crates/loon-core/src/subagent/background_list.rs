@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loon_api::event::SubagentFinished;
-use loon_api::{At, Subject, ToolClass};
+use loon_api::{Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,6 @@ impl NativeTool for BackgroundList {
         if agents.is_empty() && past.is_empty() {
             return ToolOutput::ok("No agent was started in the background.", "no agents");
         }
-        let now = self.0.deps.clock.now();
         let states: Vec<Progress> =
             agents.iter().map(|agent| agent.progress.borrow().clone()).collect();
         let running = states.iter().filter(|progress| progress.end.is_none()).count();
@@ -59,7 +58,7 @@ impl NativeTool for BackgroundList {
         let mut parts: Vec<String> = past.iter().map(|end| ended_words(end, share)).collect();
         parts.extend(agents.iter().zip(&states).map(|(agent, progress)| match &progress.end {
             Some(end) => ended_words(end, share),
-            None => running_words(agent, progress, now),
+            None => running_words(agent, progress),
         }));
         let summary = format!("{running} running, {ended} finished");
         ToolOutput::ok(parts.join("\n\n"), summary)
@@ -71,14 +70,14 @@ fn ended_words(end: &SubagentFinished, limit: usize) -> String {
     format!("{} ({}): {status}\n{}", end.id, end.agent, end_words(end, limit))
 }
 
-fn running_words(agent: &Agent, progress: &Progress, now: At) -> String {
+fn running_words(agent: &Agent, progress: &Progress) -> String {
     let used = progress.used();
     let mut facts = vec![count(used.requests, "step"), count(used.tokens, "token")];
     if !progress.call.is_empty() {
         facts.push(format!("last call: {}", progress.call));
     }
     // Whole minutes: a list that says nothing new should read the same.
-    let quiet = now.since(progress.at).as_secs() / 60;
+    let quiet = agent.quiet(progress).as_secs() / 60;
     if quiet > 0 {
         facts.push(format!("no sign of life for {quiet} min"));
     }

@@ -136,24 +136,25 @@ impl Watcher<'_> {
 
     async fn note(&self, envelope: &Envelope) {
         self.agent.note(envelope);
-        let passed = match &envelope.event {
+        let news = match &envelope.event {
             AgentEvent::ApprovalRequested(requested) => {
                 let mut requested = requested.clone();
                 let who = format!("Agent {} ({}) asks.", self.agent.id, self.agent.profile);
                 requested.approval.reasons.insert(0, who);
-                requested.into()
+                News::Asks(Box::new(requested.into()))
             }
-            AgentEvent::ApprovalResolved(resolved) => resolved.clone().into(),
+            AgentEvent::ApprovalResolved(resolved) => News::Asks(Box::new(resolved.clone().into())),
             // All sessions of the process share the circuits.
-            AgentEvent::CircuitChanged(changed) => changed.clone().into(),
+            AgentEvent::CircuitChanged(changed) => News::Passes(Box::new(changed.clone().into())),
             AgentEvent::EffectRerouted(rerouted) => {
                 let Agent { id, profile, .. } = self.agent;
                 let message = format!("Agent {id} ({profile}): {}", rerouted.words());
-                Notice { level: NoticeLevel::Warning, message, hints: Vec::new() }.into()
+                let notice = Notice { level: NoticeLevel::Warning, message, hints: Vec::new() };
+                News::Passes(Box::new(notice.into()))
             }
             _ => return,
         };
-        let _ = self.news.send(News::Passes(Box::new(passed))).await;
+        let _ = self.news.send(news).await;
     }
 }
 

@@ -18,7 +18,7 @@ use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
 use crate::budget::SharedBudget;
 use crate::conversation::KnownChild;
-use crate::deps::Dependencies;
+use crate::deps::{Dependencies, Update};
 use crate::profile::read_profiles;
 use crate::runtime::RuntimeError;
 use crate::session::Session;
@@ -69,11 +69,16 @@ impl Children {
         self.subagents.use_model(name);
     }
 
+    /// Those that begin from now on have these settings.
+    pub(crate) fn renew(&self, update: &Update) {
+        self.subagents.deps().renew(update);
+    }
+
     fn count(&mut self, news: &News) {
         match news {
             News::Started(_) => self.open += 1,
             News::Finished(_) => self.open = self.open.saturating_sub(1),
-            News::Passes(_) => {}
+            News::Asks(_) | News::Passes(_) => {}
         }
     }
 }
@@ -118,6 +123,7 @@ impl Session {
                 self.budget.shared.tree.tell().await;
                 Ok(())
             }
+            News::Asks(event) => self.record(turn, *event).await,
             News::Passes(event) => {
                 self.recorder.pass(turn, *event).await;
                 Ok(())
@@ -179,10 +185,8 @@ impl Session {
             .collect();
         for started in open {
             let (store, exec) = (Arc::clone(&self.deps.store), started.child);
-            let begun = self.deps.clock.now();
-            let read = move || Progress::of_journal(store.as_ref(), exec, begun);
-            let progress =
-                tokio::task::spawn_blocking(read).await.unwrap_or(Progress::begin(begun));
+            let read = move || Progress::of_journal(store.as_ref(), exec);
+            let progress = tokio::task::spawn_blocking(read).await.unwrap_or_default();
             let used = progress.used();
             let worktree = match &started.worktree {
                 Some(path) => Some(self.deps.worktrees.found(path).look().await),

@@ -65,7 +65,11 @@ impl Subagents {
                     profile.name
                 ));
             }
-            Some(self.deps.worktrees.add(&self.deps.options.cwd, exec, cancel).await?)
+            let (worktrees, cwd) = {
+                let deps = self.deps();
+                (deps.worktrees.clone(), deps.options.cwd.clone())
+            };
+            Some(worktrees.add(&cwd, exec, cancel).await?)
         } else {
             None
         };
@@ -78,7 +82,7 @@ impl Subagents {
     }
 
     fn profile(&self, name: &str) -> Result<AgentProfile, String> {
-        let mut profiles = read_profiles(&self.deps.options.definitions);
+        let mut profiles = read_profiles(&self.deps().options.definitions);
         match profiles.iter().position(|profile| profile.name == name) {
             Some(at) => Ok(profiles.swap_remove(at)),
             None => {
@@ -92,7 +96,8 @@ impl Subagents {
     fn model_of(&self, profile: &AgentProfile) -> Result<String, String> {
         let model = profile.model.clone().or_else(|| self.parent_model());
         let model = model.ok_or_else(|| "No model is set up.".to_owned())?;
-        match self.deps.models.open(&model) {
+        let models = Arc::clone(&self.deps().models);
+        match models.open(&model) {
             Ok(_) => Ok(model),
             Err(error) => Err(format!(
                 "The model {model} of agent {} cannot be used: {}",
@@ -155,8 +160,9 @@ impl Subagents {
             exec: plan.exec,
             background: plan.background,
             commands,
+            clock: Arc::clone(&clock),
             cancel: self.cancel.child_token(),
-            progress: watch::Sender::new(Progress::begin(clock.now())),
+            progress: watch::Sender::new(Progress::begin(clock.steady())),
         });
         self.table().agents.push(Arc::clone(&agent));
         let started = SubagentStarted {
@@ -185,13 +191,14 @@ impl Subagents {
     }
 
     fn dependencies(&self, plan: &Plan<'_>) -> Dependencies {
-        let mut deps = self.deps.clone();
+        let mut deps = self.deps().clone();
         let options = &mut deps.options;
         options.model = Given { value: Some(plan.model.clone()), explicit: true };
         options.limits.max_steps = plan.profile.max_steps;
         options.deadline = Given { value: self.parent.remaining(), explicit: false };
         options.answer_schema = None;
-        // Changed settings reach a child through what it shares with its parent.
+        // It keeps the settings it begins with, but for what it shares with its parent: rules, mode,
+        // budget, models and prices.
         deps.updates = watch::channel(None).1;
         let options = &mut deps.options;
         options.remarks.clear();

@@ -6,7 +6,7 @@ use loon_api::event::{
     ApprovalRequested, ApprovalResolved, BudgetChanged, BudgetKept, BudgetReached, DeadlineSet,
     Decision, EffectFinished, EffectKind, EffectRerouted, EffectRetried, EffectStarted,
     EffectStatus, ExecutionCancelled, ExecutionResumed, ExecutionStarted, SessionForked,
-    SubagentFinished, TurnFinished, TurnStarted,
+    SubagentFinished, SubagentStarted, TurnFinished, TurnStarted,
 };
 use loon_api::{
     AgentEvent, Approval, ApprovalId, At, Bounds, Cost, EffectKey, Envelope, ErrorCode, ErrorInfo,
@@ -305,6 +305,34 @@ fn waiting_for_a_person_to_raise_a_bound_costs_no_deadline() {
         ]);
         assert_eq!(state.worked(at(70)), Duration::from_secs(10));
     }
+}
+
+#[test]
+fn a_question_of_a_child_that_a_call_waits_for_costs_no_deadline() {
+    let worked = |background, close: AgentEvent| {
+        let child = SubagentStarted {
+            id: "a1".to_owned(),
+            agent: "helper".to_owned(),
+            child: ExecutionId::generate(),
+            task: "x".to_owned(),
+            model: "p/m".to_owned(),
+            background,
+            worktree: None,
+        };
+        let state = fold(vec![
+            (0, turn()),
+            (0, effect("delegate", EffectKind::Tool)),
+            (0, child.into()),
+            (5, asked("a1/t1/s0/c0")),
+            (65, close),
+            (67, turn_end()),
+        ]);
+        assert!(state.asking.is_empty());
+        state.worked(at(70)).as_secs()
+    };
+    assert_eq!(worked(false, answered("a1/t1/s0/c0")), 10);
+    assert_eq!(worked(false, child_end(1)), 10, "it broke down");
+    assert_eq!(worked(true, answered("a1/t1/s0/c0")), 70);
 }
 
 proptest! {

@@ -128,3 +128,32 @@ async fn a_single_model_needs_no_mention_in_its_turn() {
     let events = run(&bench.deps, SessionChoice::New, &["go"]).await;
     assert_eq!(turn_end(&events).models, [""; 0]);
 }
+
+#[tokio::test]
+async fn a_window_is_learned_of_the_model_that_it_belongs_to_and_the_handoff_names_its_writer() {
+    let overflow = Step::Fail(ModelError::new(ModelErrorKind::ContextOverflow, "too long"));
+    let first = member("lab/a", [say("one"), say("two"), busy(), say("three")]);
+    let second = member("lab/b", [overflow]);
+    let mut bench = bench([]);
+    bench.deps.models = Arc::new(Combo(vec![first, second]));
+    bench.deps.options.model.value = Some("combo/fast".into());
+    let long = "x".repeat(8_000);
+    let events = run(&bench.deps, SessionChoice::New, &[&long, &long, "go"]).await;
+    assert_eq!(finished(&events).outcome, Outcome::Completed);
+    let writers: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::ContextCompacted(compacted) => Some(compacted.compaction.model.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(writers, ["lab/b"]);
+    let limits: Vec<Option<u64>> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::ContextEstimated(estimated) => Some(estimated.threshold),
+            _ => None,
+        })
+        .collect();
+    assert!(limits.iter().all(Option::is_none), "nothing is known of lab/a: {limits:?}");
+}

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use loon_api::event::{SubagentFinished, SubagentStarted};
-use loon_api::{SubagentStatus, UserPart};
+use loon_api::{SessionAccess, SubagentStatus, UserPart};
 use tokio::sync::Semaphore;
 
 use super::*;
+use crate::deps::Update;
 
 /// Models by name: each has a script of its own.
 struct Cast(HashMap<&'static str, Arc<FakeModel>>);
@@ -480,7 +481,7 @@ async fn a_childs_question_is_answered_at_the_parents_front_end_and_its_rule_hol
     while let Some(event) = runtime.events.recv().await {
         match &event.event {
             AgentEvent::ApprovalRequested(requested) => {
-                assert_eq!(event.seq, None, "the record is in the child's journal");
+                assert!(event.seq.is_some(), "a person's time to decide is no time at work");
                 asked.push(requested.approval.clone());
                 let approve = approve_for_session(requested.approval.id.clone());
                 runtime.commands.send(approve).await.unwrap();
@@ -605,4 +606,57 @@ async fn the_budget_is_that_of_the_tree_also_after_a_resume() {
     let resumed = run(&deps, SessionChoice::Resume(events[0].exec), &["more"]).await;
     assert_eq!(quota(&resumed), ErrorCode::QuotaExceeded);
     assert_eq!(stage.parent.requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn changed_settings_hold_for_later_children_and_are_told_once() {
+    let stage = stage(
+        vec![say("one"), calls(vec![order("delegate", "helper")]), say("two")],
+        vec![say("done")],
+    );
+    let mut deps = stage.bench.deps.clone();
+    let (settings, updates) = tokio::sync::watch::channel(None);
+    deps.updates = updates;
+    let notice = Notice { level: NoticeLevel::Info, message: "changed".into(), hints: vec![] };
+    let options = &deps.options;
+    let update = Update {
+        policy: Arc::clone(&deps.policy),
+        model: options.model.value.clone(),
+        mode: options.mode.value,
+        limits: options.limits,
+        context: options.context,
+        budget: options.budget,
+        tools: ToolSet::Lean,
+        remarks: vec![],
+        notices: vec![notice],
+    };
+    let again = || Command::OpenSession { exec: None, access: SessionAccess::Write };
+    let mut runtime = Runtime::start(deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let (mut told, mut turns, mut opened) = (0, 0, 0);
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::TurnFinished(_) if turns == 0 => {
+                turns += 1;
+                settings.send(Some(Arc::new(update.clone()))).unwrap();
+                // Changes come before commands.
+                runtime.commands.send(Command::Prompt { text: "hand on".into() }).await.unwrap();
+            }
+            AgentEvent::TurnFinished(_) => runtime.commands.send(again()).await.unwrap(),
+            AgentEvent::SessionOpened(_) => {
+                opened += 1;
+                match opened {
+                    1 => {}
+                    2 => runtime.commands.send(again()).await.unwrap(),
+                    _ => runtime.commands.send(Command::Close).await.unwrap(),
+                }
+            }
+            AgentEvent::Notice(notice) => told += u32::from(notice.message == "changed"),
+            _ => {}
+        }
+    }
+    let requests = stage.child.requests.lock().unwrap();
+    let offered: Vec<&str> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(offered, ["tool_search"]);
+    assert_eq!((opened, told), (3, 1));
 }
