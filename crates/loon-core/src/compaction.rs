@@ -190,7 +190,7 @@ impl Session {
     ) -> Result<Result<ModelRequest, ErrorInfo>, RuntimeError> {
         if let Some(Asked { focus }) = self.context.asked.take()
             && let Err(error) = Box::pin(self.compact(model, Why::Asked(focus))).await?
-            && error.code == ErrorCode::Cancelled
+            && ends_the_turn(&error)
         {
             return Ok(Err(error));
         }
@@ -207,7 +207,7 @@ impl Session {
                     (request, parts) = self.request();
                     gauge = self.gauge(&parts, Some(model.info()));
                 }
-                Err(error) if error.code == ErrorCode::Cancelled => return Ok(Err(error)),
+                Err(error) if ends_the_turn(&error) => return Ok(Err(error)),
                 Err(error) => cause = Some(error),
             }
         }
@@ -236,7 +236,7 @@ impl Session {
         }
         Ok(match Box::pin(self.compact(model, Why::Overflow)).await? {
             Ok(()) => Ok(()),
-            Err(error) if error.code == ErrorCode::Cancelled => Err(error),
+            Err(error) if ends_the_turn(&error) => Err(error),
             Err(error) => {
                 let message =
                     format!("{} {}", sentence(&overflow.message), sentence(&error.message));
@@ -271,7 +271,7 @@ impl Session {
                 Ok(Err(error))
             }
             Err(Failure::Failed(error)) => {
-                if automatic && error.code != ErrorCode::Cancelled {
+                if automatic && !ends_the_turn(&error) {
                     let now = self.recorder.now();
                     self.context.note_failure(turn.unwrap_or_default(), now);
                 }
@@ -442,6 +442,14 @@ fn bounded(handoff: &str, room: u64) -> String {
     without_middle(handoff, most).into_owned()
 }
 
+/// A compaction that ended so says nothing of the context, and no other request would fare better.
+fn ends_the_turn(error: &ErrorInfo) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::Cancelled | ErrorCode::QuotaExceeded | ErrorCode::DeadlineExceeded
+    )
+}
+
 fn unscaled(tokens: u64, scale: f64) -> u64 {
     gauge::scaled(tokens, 1.0 / scale)
 }
@@ -483,7 +491,7 @@ fn too_long(gauge: &Gauge, cause: Option<ErrorInfo>) -> ErrorInfo {
     with_ways_out(error)
 }
 
-fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
+pub(crate) fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
     error
         .hint("Send /compact to try again now.")
         .hint("Choose a model with a larger window with /model.")

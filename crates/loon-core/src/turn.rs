@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::failover::Failover;
+use crate::compaction::with_ways_out;
 use crate::conversation::Window;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
@@ -183,7 +184,8 @@ impl Session {
             Err(failure) if failure.error.code == ErrorCode::ContextOverflow => {
                 let number = self.running()?.number;
                 if !self.context.note_overflow(number) {
-                    return Ok(StepResult::End(end_of_failure(&failure)));
+                    let error = with_ways_out(failure.error);
+                    return Ok(StepResult::End(TurnEnd::of_context(error)));
                 }
                 Ok(match self.compact_after_overflow(model, &failure).await? {
                     Ok(()) => StepResult::Continue,
@@ -377,10 +379,13 @@ impl Session {
 impl TurnEnd {
     /// The next request does not fit, or the compaction for it was stopped.
     fn of_context(error: ErrorInfo) -> Self {
-        if error.code == ErrorCode::Cancelled {
-            return Self::interrupted();
-        }
-        Self { status: TurnStatus::Failed, error: Some(error) }
+        let status = match error.code {
+            ErrorCode::Cancelled => return Self::interrupted(),
+            ErrorCode::QuotaExceeded => TurnStatus::Stopped,
+            ErrorCode::DeadlineExceeded => TurnStatus::DeadlineExceeded,
+            _ => TurnStatus::Failed,
+        };
+        Self { status, error: Some(error) }
     }
 }
 

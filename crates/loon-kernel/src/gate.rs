@@ -283,7 +283,7 @@ impl Stop {
     }
 
     fn budget_spent(reached: &ReachedBound) -> Self {
-        let hint = "raise the bound under `[budget]` in the settings";
+        let hint = "raise the bound with `/budget`, or under `[budget]` in the settings";
         let error = ErrorInfo::new(ErrorCode::QuotaExceeded, reached.to_string()).hint(hint);
         Self { status: EffectStatus::Denied, error }
     }
