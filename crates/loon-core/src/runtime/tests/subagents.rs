@@ -660,3 +660,33 @@ async fn changed_settings_hold_for_later_children_and_are_told_once() {
     assert_eq!(offered, ["tool_search"]);
     assert_eq!((opened, told), (3, 1));
 }
+
+#[tokio::test]
+async fn an_idle_session_that_is_cancelled_records_the_ends_of_its_children() {
+    let stage = stage(
+        vec![calls(vec![order("background_spawn", "helper")]), say("bye")],
+        vec![Step::Hang("x")],
+    );
+    let store = Arc::clone(&stage.bench.deps.store);
+    let mut runtime = Runtime::start(stage.bench.deps.clone(), SessionChoice::New);
+    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
+    let mut exec = None;
+    while let Some(event) = runtime.events.recv().await {
+        match &event.event {
+            AgentEvent::TurnFinished(_) => {
+                runtime.commands.send(Command::ListModels).await.unwrap();
+            }
+            // Only an idle session answers after its turn.
+            AgentEvent::ModelsListed(_) if exec.is_none() => {
+                store.ask_to_stop(event.exec, None).unwrap();
+                exec = Some(event.exec);
+                runtime.commands.send(Command::ListModels).await.unwrap();
+            }
+            _ => {}
+        }
+    }
+    let records = stage.records(exec.unwrap());
+    let ended = |record: &AgentEvent| matches!(record, AgentEvent::SubagentFinished(_));
+    assert!(records.iter().any(ended));
+    assert!(matches!(records.last(), Some(AgentEvent::ExecutionCancelled(_))));
+}
