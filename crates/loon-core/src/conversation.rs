@@ -177,7 +177,7 @@ impl Conversation {
                 }
                 self.charge(finished.usage, finished.cost);
             }
-            AgentEvent::ExecutionCancelled(cancelled) => self.end(cancelled.reason.as_ref()),
+            AgentEvent::ExecutionCancelled(cancelled) => self.end(cancelled),
             AgentEvent::ContextCompacted(compacted) => {
                 let turn = turn.unwrap_or(self.last_turn);
                 let body = ItemBody::Compaction(compacted.compaction.clone());

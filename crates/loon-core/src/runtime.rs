@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{ExecutionResumed, Notice, NoticeLevel, StreamFinished};
+use loon_api::event::{ExecutionCancelled, ExecutionResumed, Notice, NoticeLevel, StreamFinished};
 use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
@@ -219,11 +219,11 @@ fn torn_remark(bytes: u64) -> String {
     format!("A crash left a record of the session unfinished; its {bytes} bytes were moved aside.")
 }
 
-/// The reason of the cancel that ended a session, if one did.
-fn cancel_reason(store: &dyn JournalStore, exec: ExecutionId) -> Option<Option<String>> {
+/// The cancel that ended a session, if one did.
+fn cancel_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<ExecutionCancelled> {
     let records = store.read_lean(exec, Box::new(|_| false)).ok()?;
     records.filter_map(Result::ok).find_map(|record| match record.event {
-        AgentEvent::ExecutionCancelled(cancelled) => Some(cancelled.reason),
+        AgentEvent::ExecutionCancelled(cancelled) => Some(cancelled),
         _ => None,
     })
 }
@@ -281,7 +281,7 @@ impl Server {
                     biased;
                     served = Box::pin(session.serve()) => served,
                     () = self.moment_after(&over) => {
-                        return self.fail(current, self.fenced(exec)).await;
+                        return self.end(current, self.fenced(exec), Outcome::Terminated).await;
                     }
                 },
                 Err(error) => return self.fail(current, error).await,
@@ -290,7 +290,7 @@ impl Server {
             self.deps.updates = served.updates;
             match (served.leave, served.summary) {
                 (_, Err(error)) if error.info().code == ErrorCode::Fenced => {
-                    return self.fail(current, self.fenced(exec)).await;
+                    return self.end(current, self.fenced(exec), Outcome::Terminated).await;
                 }
                 (_, Err(error)) => return self.fail(current, error.info()).await,
                 (Leave::Open(next), Ok(_)) => choice = next,
@@ -395,7 +395,7 @@ impl Server {
 
     /// What to say when another process took the session over, or cancelled it.
     fn fenced(&self, exec: ExecutionId) -> ErrorInfo {
-        if let Some(reason) = cancel_reason(self.deps.store.as_ref(), exec) {
+        if let Some(ExecutionCancelled { reason }) = cancel_of(self.deps.store.as_ref(), exec) {
             return KernelError::Cancelled { exec, reason }.info();
         }
         let info = StoreError::Fenced { exec }.info();
@@ -434,6 +434,11 @@ impl Server {
             ErrorCode::DeadlineExceeded => Outcome::DeadlineExceeded,
             _ => Outcome::Failed,
         };
+        self.end(exec, error, outcome).await
+    }
+
+    /// Ends the stream with an error.
+    async fn end(&self, exec: Option<ExecutionId>, error: ErrorInfo, outcome: Outcome) -> Outcome {
         let finished = StreamFinished {
             outcome,
             exit_code: u32::from(outcome.exit_code()),

@@ -1,5 +1,6 @@
 //! What a cancel from outside leaves of a conversation: whoever wrote it could end nothing any more.
 
+use loon_api::event::ExecutionCancelled;
 use loon_api::{EffectKey, ItemBody, ToolCallStatus, ToolResult};
 
 use super::{Conversation, UNKNOWN_OUTCOME, effect_of};
@@ -7,12 +8,12 @@ use super::{Conversation, UNKNOWN_OUTCOME, effect_of};
 const STOPPED: &str = "The session was cancelled before this call ended.";
 
 /// What is known of the end of an execution.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ending {
     /// Effects whose end is unknown.
     cut_off: Vec<EffectKey>,
-    /// It was cancelled, with the reason given.
-    cancelled: Option<Option<String>>,
+    /// How it was cancelled, if it was.
+    cancelled: Option<ExecutionCancelled>,
 }
 
 impl Ending {
@@ -23,8 +24,8 @@ impl Ending {
 
 impl Conversation {
     /// Nothing follows: calls that were under way are over, whatever became of them.
-    pub(super) fn end(&mut self, reason: Option<&String>) {
-        self.ending.cancelled = Some(reason.cloned());
+    pub(super) fn end(&mut self, cancelled: &ExecutionCancelled) {
+        self.ending.cancelled = Some(cancelled.clone());
         self.open_turn = None;
         self.queued.clear();
         for item in &mut self.items {
@@ -44,8 +45,8 @@ impl Conversation {
         }
     }
 
-    /// The session was cancelled, with the reason given.
-    pub fn cancelled(&self) -> Option<Option<&str>> {
-        self.ending.cancelled.as_ref().map(Option::as_deref)
+    /// How the session was cancelled, if it was.
+    pub fn cancelled(&self) -> Option<&ExecutionCancelled> {
+        self.ending.cancelled.as_ref()
     }
 }

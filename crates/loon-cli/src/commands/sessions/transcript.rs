@@ -35,8 +35,8 @@ pub(super) fn markdown(exec: ExecutionId, conversation: &Conversation) -> String
             let _ = writeln!(text, "\n```text\n{receipt}\n```");
         }
     }
-    if let Some(reason) = conversation.cancelled() {
-        let _ = match reason {
+    if let Some(cancelled) = conversation.cancelled() {
+        let _ = match &cancelled.reason {
             Some(reason) => writeln!(text, "\n*The session was cancelled: {reason}*"),
             None => writeln!(text, "\n*The session was cancelled.*"),
         };
