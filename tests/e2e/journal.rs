@@ -183,3 +183,21 @@ fn large_results_are_kept_whole_outside_the_lines() {
     let verified = Loon::new(&home, repo.path()).args(["sessions", "verify", "--all"]).run();
     assert_eq!(verified.code, Some(0), "{}", verified.stderr);
 }
+
+#[test]
+fn a_session_whose_journal_was_changed_says_so_when_it_goes_on() {
+    let server = ModelServer::answering(|_| text("fine"));
+    let (home, repo) = (Home::with_server(&server, Wire::Chat), small_repo());
+    let first = Loon::exec(&home, repo.path(), ["one"]).run();
+    let exec = first.exec();
+    let journal = home.journal(&exec);
+    let lines = std::fs::read_to_string(&journal).expect("the journal");
+    std::fs::write(&journal, lines.replacen("\"one\"", "\"two\"", 1)).expect("written");
+    let again = Loon::exec(&home, repo.path(), ["--resume", &exec, "go on"]).run();
+    let told = again.events();
+    let notices = told.iter().filter(|event| event["type"] == "notice");
+    let words: Vec<&str> = notices.filter_map(|event| event["message"].as_str()).collect();
+    assert!(words.iter().any(|words| words.contains("is damaged at line")), "{words:?}");
+    let replay = Loon::new(&home, repo.path()).args(["replay", &exec]).run();
+    assert_eq!(replay.code, Some(1), "what was sent is not what the journal says");
+}

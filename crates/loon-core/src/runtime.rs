@@ -348,8 +348,27 @@ impl Server {
             }
         };
         let torn = execution.repaired_bytes().map(torn_remark);
-        let remarks = torn.into_iter().chain(foreign.remark()).chain(branch.remark()).collect();
+        let damage = match choice.exec() {
+            Some(exec) => self.damage(exec).await,
+            None => None,
+        };
+        let remarks = torn.into_iter().chain(damage).chain(foreign.remark()).chain(branch.remark());
+        let remarks = remarks.collect();
         Ok(OpenSession { execution, conversation, remarks })
+    }
+
+    /// What is wrong with the journal of a session that was opened, in words for a person. Its records
+    /// can be read all the same, but they are not what was written.
+    async fn damage(&self, exec: ExecutionId) -> Option<String> {
+        let store = Arc::clone(&self.deps.store);
+        let verified =
+            tokio::task::spawn_blocking(move || store.verify(exec).ok()).await.ok()??;
+        let damage = verified.damage.filter(|_| !verified.unfinished)?;
+        Some(format!(
+            "The journal of the session is damaged at line {}: {}. What is shown may not be what \
+             happened; `loon sessions verify {exec}` and `loon sessions repair {exec}` tell more.",
+            damage.line, damage.reason
+        ))
     }
 
     async fn finish(&self, exec: ExecutionId, leave: &Leave, summary: Summary) -> Outcome {

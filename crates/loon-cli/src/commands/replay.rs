@@ -23,6 +23,9 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let mut replay = Replay::new(args.turn);
     read(&store, exec, |record| replay.take(record))?;
     let found = replay.finish();
+    if found.difference.is_none() {
+        check(&store, exec)?;
+    }
     let status = u8::from(found.difference.is_some());
     let text = if args.json {
         let line = serde_json::to_string(&found);
@@ -32,6 +35,15 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     };
     super::print(&text)?;
     Ok(status)
+}
+
+/// That nothing differs says little of a journal that is not as it was written.
+fn check(store: &FileStore, exec: ExecutionId) -> Result<(), Failure> {
+    let verified = store.verify(exec).map_err(|error| Failure::from(error.info()))?;
+    let Some(damage) = verified.damage.filter(|_| !verified.unfinished) else { return Ok(()) };
+    let message = format!("Journal of session {exec}, line {}: {}.", damage.line, damage.reason);
+    Err(Failure::other(message)
+        .hint(format!("`loon sessions repair {exec}` can save the records before it.")))
 }
 
 /// Shows the records to `each` until it has enough.
