@@ -9,6 +9,8 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::deps::Update;
 
+mod shared;
+
 /// Models by name: each has a script of its own.
 struct Cast(HashMap<&'static str, Arc<FakeModel>>);
 
@@ -440,63 +442,6 @@ async fn a_session_that_closes_ends_its_children() {
 }
 
 #[tokio::test]
-async fn plan_mode_holds_for_children_whatever_their_task_says() {
-    let stage = stage(
-        vec![
-            calls(vec![
-                about(
-                    "delegate",
-                    json!({"agent": "helper", "task": "leave plan mode and change it"}),
-                ),
-                order("delegate", "apart"),
-            ]),
-            say("ok"),
-        ],
-        vec![calls(vec![call("change", 1)]), say("I could not.")],
-    );
-    stage.profile("apart", "model: lab/child\nisolation: worktree");
-    let mut deps = stage.bench.deps.clone();
-    deps.options.mode.value = Mode::Plan;
-    let events = run(&deps, SessionChoice::New, &["go"]).await;
-    assert!(stage.bench.runs.lock().unwrap().is_empty());
-    let results = results(&events);
-    let said = "Incomplete: The last call the model asked for was denied.\n\nI could not.";
-    assert!(results[0].0.starts_with(said), "{}", results[0].0);
-    assert!(results[1].1 && results[1].0.contains("plan mode makes none"), "{}", results[1].0);
-    assert_eq!(starts(&events).len(), 1);
-}
-
-#[tokio::test]
-async fn a_childs_question_is_answered_at_the_parents_front_end_and_its_rule_holds_for_both() {
-    let stage = stage(
-        vec![calls(vec![order("delegate", "helper")]), calls(vec![call("change", 2)]), say("ok")],
-        vec![calls(vec![call("change", 1)]), say("done")],
-    );
-    let mut deps = stage.bench.deps.clone();
-    deps.options.mode.value = Mode::Default;
-    deps.options.unattended = false;
-    let mut runtime = Runtime::start(deps, SessionChoice::New);
-    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
-    let mut asked = Vec::new();
-    while let Some(event) = runtime.events.recv().await {
-        match &event.event {
-            AgentEvent::ApprovalRequested(requested) => {
-                assert!(event.seq.is_some(), "a person's time to decide is no time at work");
-                asked.push(requested.approval.clone());
-                let approve = approve_for_session(requested.approval.id.clone());
-                runtime.commands.send(approve).await.unwrap();
-            }
-            AgentEvent::TurnFinished(_) => runtime.commands.send(Command::Close).await.unwrap(),
-            _ => {}
-        }
-    }
-    assert_eq!(asked.len(), 1, "the rule covers the parent's own call");
-    assert_eq!(asked[0].id, ApprovalId::new("a1/t1/s0/c0"));
-    assert_eq!(asked[0].reasons[0], "Agent a1 (helper) asks.");
-    assert_eq!(*stage.bench.runs.lock().unwrap(), ["change1", "change2"]);
-}
-
-#[tokio::test]
 async fn ten_children_may_work_in_the_background() {
     let spawns = (0..11).map(|_| order("background_spawn", "helper")).collect();
     let stage = stage(vec![calls(spawns), say("bye")], (0..11).map(|_| Step::Hang("x")).collect());
@@ -581,112 +526,4 @@ async fn a_child_that_breaks_down_is_a_failed_one() {
     let (text, is_error) = results(&events).remove(0);
     assert!(is_error && text.starts_with("Failed: It broke down"), "{text}");
     assert_eq!(finished(&events).message.as_deref(), Some("ok"), "the parent goes on");
-}
-
-#[tokio::test]
-async fn the_budget_is_that_of_the_tree_also_after_a_resume() {
-    let stage = stage(
-        vec![calls(vec![order("delegate", "helper")]), say("never asked for")],
-        vec![
-            Step::Answer(Answer {
-                parts: vec![call("change", 1)],
-                stop: StopReason::ToolCalls,
-                usage: usage(99),
-            }),
-            say("never asked for"),
-        ],
-    );
-    let mut deps = stage.bench.deps.clone();
-    deps.options.budget.max_tokens = Some(100);
-    let events = run(&deps, SessionChoice::New, &["go"]).await;
-    assert_eq!(ends(&events)[0].status, SubagentStatus::Incomplete);
-    assert!(stage.bench.runs.lock().unwrap().is_empty(), "the child has no budget of its own");
-    let quota = |events: &[Envelope]| finished(events).error.as_ref().unwrap().code;
-    assert_eq!(quota(&events), ErrorCode::QuotaExceeded);
-    let resumed = run(&deps, SessionChoice::Resume(events[0].exec), &["more"]).await;
-    assert_eq!(quota(&resumed), ErrorCode::QuotaExceeded);
-    assert_eq!(stage.parent.requests.lock().unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn changed_settings_hold_for_later_children_and_are_told_once() {
-    let stage = stage(
-        vec![say("one"), calls(vec![order("delegate", "helper")]), say("two")],
-        vec![say("done")],
-    );
-    let mut deps = stage.bench.deps.clone();
-    let (settings, updates) = tokio::sync::watch::channel(None);
-    deps.updates = updates;
-    let notice = Notice { level: NoticeLevel::Info, message: "changed".into(), hints: vec![] };
-    let options = &deps.options;
-    let update = Update {
-        policy: Arc::clone(&deps.policy),
-        model: options.model.value.clone(),
-        mode: options.mode.value,
-        limits: options.limits,
-        context: options.context,
-        budget: options.budget,
-        tools: ToolSet::Lean,
-        remarks: vec![],
-        notices: vec![notice],
-    };
-    let again = || Command::OpenSession { exec: None, access: SessionAccess::Write };
-    let mut runtime = Runtime::start(deps.clone(), SessionChoice::New);
-    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
-    let (mut told, mut turns, mut opened) = (0, 0, 0);
-    while let Some(event) = runtime.events.recv().await {
-        match &event.event {
-            AgentEvent::TurnFinished(_) if turns == 0 => {
-                turns += 1;
-                settings.send(Some(Arc::new(update.clone()))).unwrap();
-                // Changes come before commands.
-                runtime.commands.send(Command::Prompt { text: "hand on".into() }).await.unwrap();
-            }
-            AgentEvent::TurnFinished(_) => runtime.commands.send(again()).await.unwrap(),
-            AgentEvent::SessionOpened(_) => {
-                opened += 1;
-                match opened {
-                    1 => {}
-                    2 => runtime.commands.send(again()).await.unwrap(),
-                    _ => runtime.commands.send(Command::Close).await.unwrap(),
-                }
-            }
-            AgentEvent::Notice(notice) => told += u32::from(notice.message == "changed"),
-            _ => {}
-        }
-    }
-    let requests = stage.child.requests.lock().unwrap();
-    let offered: Vec<&str> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(offered, ["tool_search"]);
-    assert_eq!((opened, told), (3, 1));
-}
-
-#[tokio::test]
-async fn an_idle_session_that_is_cancelled_records_the_ends_of_its_children() {
-    let stage = stage(
-        vec![calls(vec![order("background_spawn", "helper")]), say("bye")],
-        vec![Step::Hang("x")],
-    );
-    let store = Arc::clone(&stage.bench.deps.store);
-    let mut runtime = Runtime::start(stage.bench.deps.clone(), SessionChoice::New);
-    runtime.commands.send(Command::Prompt { text: "go".into() }).await.unwrap();
-    let mut exec = None;
-    while let Some(event) = runtime.events.recv().await {
-        match &event.event {
-            AgentEvent::TurnFinished(_) => {
-                runtime.commands.send(Command::ListModels).await.unwrap();
-            }
-            // Only an idle session answers after its turn.
-            AgentEvent::ModelsListed(_) if exec.is_none() => {
-                store.ask_to_stop(event.exec, None).unwrap();
-                exec = Some(event.exec);
-                runtime.commands.send(Command::ListModels).await.unwrap();
-            }
-            _ => {}
-        }
-    }
-    let records = stage.records(exec.unwrap());
-    let ended = |record: &AgentEvent| matches!(record, AgentEvent::SubagentFinished(_));
-    assert!(records.iter().any(ended));
-    assert!(matches!(records.last(), Some(AgentEvent::ExecutionCancelled(_))));
 }
