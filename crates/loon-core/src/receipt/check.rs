@@ -4,7 +4,11 @@ use loon_api::receipt::CheckKind::{self, Build, Lint, Test};
 use loon_permission::shell::{self, SimpleCommand};
 
 /// Options with which nothing is checked.
-const IDLE: [&str; 6] = ["--help", "-h", "--version", "--no-run", "--list", "--collect-only"];
+const IDLE: [&str; 8] =
+    ["--help", "-h", "--version", "--no-run", "--list", "--collect-only", "--co", "--dry-run"];
+
+/// Builtins after which the line's status is not that of the programs that follow.
+const ENDS_LINE: [&str; 3] = ["exit", "return", "trap"];
 
 /// Programs that run the program that follows, without options of their own that matter here.
 const RUNNERS: [&str; 5] = ["time", "nice", "command", "exec", "env"];
@@ -16,8 +20,16 @@ pub(super) fn of_line(line: &str) -> Option<CheckKind> {
     if bare.contains(['|', ';', '&', '\n', '!', '`']) || bare.contains("$(") {
         return None;
     }
+    // The parser looks through this word, and nobody waits for what follows it.
+    if bare.split_whitespace().any(|word| word == "coproc") {
+        return None;
+    }
     let script = shell::parse(line);
     if !script.doubts.is_empty() {
+        return None;
+    }
+    let last = script.commands.len().saturating_sub(1);
+    if script.commands.iter().enumerate().any(|(at, command)| hides_status(command, at == last)) {
         return None;
     }
     // Of several checks the strongest names the line.
@@ -26,6 +38,18 @@ pub(super) fn of_line(line: &str) -> Option<CheckKind> {
         Build => 1,
         Lint => 2,
     })
+}
+
+/// True for what ends or replaces the shell before it comes to the programs behind it, or only asks
+/// where a program is.
+fn hides_status(command: &SimpleCommand, is_last: bool) -> bool {
+    let mut words = command.words.iter().map(|word| word.text());
+    match words.next().flatten() {
+        Some("exec") => !is_last,
+        Some("command") => words.flatten().any(|word| matches!(word, "-v" | "-V")),
+        Some(program) => ENDS_LINE.contains(&program),
+        None => false,
+    }
 }
 
 fn of_command(command: &SimpleCommand) -> Option<CheckKind> {
@@ -89,6 +113,8 @@ fn of_words(words: &[&str]) -> Option<CheckKind> {
                 _ => None,
             }
         }
+        // It shows what it would do, or goes on after what fails.
+        "make" if rest.iter().any(|word| matches!(*word, "-n" | "-t" | "-i")) => None,
         "make" | "just" | "gradle" | "gradlew" | "mvn" | "mvnw" => match first {
             "test" | "check" | "verify" => Some(Test),
             "" if program == "make" => Some(Build),
@@ -97,10 +123,17 @@ fn of_words(words: &[&str]) -> Option<CheckKind> {
             _ => None,
         },
         "tsc" => Some(Build),
+        "bash" | "sh" | "zsh" => of_file(rest.first().copied()?),
         "eslint" | "ruff" | "flake8" | "pylint" | "mypy" | "pyright" | "shellcheck"
         | "golangci-lint" => Some(Lint),
-        _ => None,
+        _ => of_file(program),
     }
+}
+
+/// What a shell script is for, by its name.
+fn of_file(path: &str) -> Option<CheckKind> {
+    let name = path.rsplit('/').next()?.strip_suffix(".sh")?;
+    matches!(name, "test" | "tests" | "run-tests" | "run_tests" | "runtests").then_some(Test)
 }
 
 /// The program after a runner, its assignments and options.
@@ -116,5 +149,38 @@ fn of_script(name: &str) -> Option<CheckKind> {
         "build" | "typecheck" | "type-check" | "compile" => Some(Build),
         "lint" => Some(Lint),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_tests_is_known_by_its_name() {
+        for line in ["bash test.sh", "sh ./ci/run-tests.sh", "./test.sh", "cd x && bash test.sh"] {
+            assert_eq!(of_line(line), Some(Test), "{line}");
+        }
+        for line in ["bash deploy.sh", "cat test.sh", "bash -n test.sh"] {
+            assert_eq!(of_line(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_whose_status_is_not_that_of_the_check_checks_nothing() {
+        for line in [
+            "trap \"exit 0\" EXIT && cargo test",
+            "exit 0 && cargo test",
+            "exec true && cargo test",
+            "command -v cargo test",
+            "coproc cargo test",
+            "make -i test",
+            "make -n test",
+            "pytest --co",
+        ] {
+            assert_eq!(of_line(line), None, "{line}");
+        }
+        assert_eq!(of_line("exec cargo test"), Some(Test));
+        assert_eq!(of_line("make test"), Some(Test));
     }
 }
