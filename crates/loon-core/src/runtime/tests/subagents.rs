@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::deps::Update;
 
-mod shared;
+mod inherited;
 
 /// Models by name: each has a script of its own.
 struct Cast(HashMap<&'static str, Arc<FakeModel>>);

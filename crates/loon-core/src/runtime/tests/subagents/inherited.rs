@@ -1,4 +1,4 @@
-//! What children share with their session: its mode and rules, its budget, its settings, its end.
+//! What children have from their session: its mode and rules, its budget, its settings, its end.
 
 use super::*;
 
