@@ -243,13 +243,10 @@ fn a_model_without_a_price_under_a_budget_in_dollars_is_said_once() {
 
 #[test]
 fn a_budget_in_tokens_is_no_empty_promise_where_the_server_reports_none() {
-    let server = ModelServer::by_step([
-        ask(read("a.txt")).without_usage(),
-        text("done").without_usage(),
-    ]);
+    let server =
+        ModelServer::by_step([ask(read("a.txt")).without_usage(), text("done").without_usage()]);
     let (home, repo) = chat_setup(&server);
-    let finished =
-        Loon::exec(&home, repo.path(), ["--set", "budget.max_tokens=100", "go"]).run();
+    let finished = Loon::exec(&home, repo.path(), ["--set", "budget.max_tokens=100", "go"]).run();
     assert_eq!(end(&finished), (Some(3), json!("QUOTA_EXCEEDED")));
     assert_eq!(server.requests().len(), 1);
     let notices = finished.of_type("notice");

@@ -152,7 +152,7 @@ fn k017_without_a_combo_an_open_circuit_fails_fast_and_says_until_when() {
     let hint = last["error"]["hints"][0].as_str().expect("a hint");
     assert!(hint.starts_with("the next try is possible in "), "{hint}");
     let message = last["error"]["message"].as_str().expect("a message");
-    assert!(message.contains("its last error: the server answered with HTTP status 503"), "{message}");
+    assert!(message.contains("its last error: scripted status 503"), "{message}");
     assert_eq!(last["cost"], json!({"usd": "0"}));
 }
 

@@ -70,11 +70,8 @@ fn a_failing_check_after_the_last_edit_is_shown_with_its_counts() {
 
 #[test]
 fn a_check_that_may_never_have_run_is_not_called_failed() {
-    let (events, words) = run([
-        read("a.txt"),
-        edit("a.txt", "one", "uno"),
-        bash("false && cargo test"),
-    ]);
+    let (events, words) =
+        run([read("a.txt"), edit("a.txt", "one", "uno"), bash("false && cargo test")]);
     assert_eq!(receipt(&events)["runs"][0]["unclear"], json!(true));
     let line = "false && cargo test ended with 1 after the last edit, perhaps before its check ran";
     assert!(words.stderr.contains(line), "{}", words.stderr);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use loon_api::event::{CompactionProgress, EffectRerouted, EffectStatus, Notice, NoticeLevel};
 use loon_api::{
-    Answer, AnswerPart, At, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Message, ModelRequest,
-    StopReason, TurnNumber, Usage, UserPart,
+    Answer, AnswerPart, At, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Message,
+    ModelRequest, StopReason, TurnNumber, Usage, UserPart,
 };
 use loon_kernel::gate::request_digest;
 use loon_kernel::{EffectFailure, Follow, ModelEffect, ModelOutcome, Progress, Route};

@@ -200,7 +200,8 @@ fn what_a_child_ran_proves_nothing_once_another_changed_files_beside_it() {
     let mine = || edit(vec![change("a", None, Some("1"))]);
     let begin = |id: &str| agent(id, true, None);
     let end = |id: &str, receipt: &Receipt| ended(id, Some(receipt.clone()));
-    let (tested, nothing) = ("cargo test passed after the last edit", "nothing was run after the last edit");
+    let (tested, nothing) =
+        ("cargo test passed after the last edit", "nothing was run after the last edit");
     let cases = [
         ("it began after my edit", vec![mine(), begin("a1"), end("a1", &ran_only)], tested),
         ("I edited meanwhile", vec![begin("a1"), mine(), end("a1", &ran_only)], nothing),
@@ -217,7 +218,13 @@ fn what_a_child_ran_proves_nothing_once_another_changed_files_beside_it() {
         ),
         (
             "another one wrote in a tree of its own",
-            vec![mine(), begin("a1"), agent("a2", true, Some("/w")), end("a2", &wrote), end("a1", &ran_only)],
+            vec![
+                mine(),
+                begin("a1"),
+                agent("a2", true, Some("/w")),
+                end("a2", &wrote),
+                end("a1", &ran_only),
+            ],
             tested,
         ),
         (

@@ -117,9 +117,7 @@ impl Session {
         let broken = failure.streamed && passing && failure.status == EffectStatus::Failed;
         let turn = self.running()?;
         let anew = match (broken, &failure.model) {
-            (true, Some(model)) => {
-                turn.failover.note_break(model.clone(), &failure.error.message)
-            }
+            (true, Some(model)) => turn.failover.note_break(model.clone(), &failure.error.message),
             _ => Anew::Nobody,
         };
         turn.asks_anew = !matches!(anew, Anew::Nobody);

@@ -190,7 +190,11 @@ fn rights_limits_refusals_and_faults_are_told_apart() {
         (400, "", Invalid),
         (404, r#"{"error":{"message":"model 'x' not found","type":"api_error"}}"#, NotFound),
         (404, "", NotFound),
-        (400, r#"{"error":{"message":"x","type":"invalid_request_error","code":"model_not_found"}}"#, NotFound),
+        (
+            400,
+            r#"{"error":{"message":"x","type":"invalid_request_error","code":"model_not_found"}}"#,
+            NotFound,
+        ),
         (422, r#"{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}"#, Invalid),
         (500, r#"{"error":{"message":"x","type":"invalid_request_error"}}"#, Invalid),
         (501, r#"{"error":{"message":"x","type":"not_supported_error","code":501}}"#, Invalid),

@@ -60,7 +60,10 @@ fn k017_a_circuit_opens_after_the_threshold_and_fails_fast_until_the_cooldown_pa
 
     clock.advance(Duration::from_millis(8_500));
     let open = refused(&circuits);
-    assert_eq!(open, CircuitOpen { target: LAB.into(), cause: None, wait: Some(Duration::from_millis(1500)) });
+    assert_eq!(
+        open,
+        CircuitOpen { target: LAB.into(), cause: None, wait: Some(Duration::from_millis(1500)) }
+    );
     let info = open.info();
     assert_eq!(info.code, ErrorCode::CircuitOpen);
     assert_eq!(info.message, "provider:lab failed too often in a row and is left alone for now");

@@ -91,7 +91,8 @@ async fn a_summary_without_an_end_is_stopped_and_says_so() {
     let events = drive(&bench.deps, SessionChoice::New, commands).await;
     let [failed] = failures(&events)[..] else { panic!("one failure") };
     assert_eq!(failed.error.code, ErrorCode::OutputLimit);
-    let expected = "No summary: the model wrote more than 128 KiB without coming to an end, and was stopped.";
+    let expected =
+        "No summary: the model wrote more than 128 KiB without coming to an end, and was stopped.";
     assert_eq!(failed.error.message, expected);
     assert_eq!(compactions(&events).len(), 1);
     let bounds: Vec<_> = split(&bench).0.iter().map(|asked| asked.max_output_tokens).collect();
@@ -108,11 +109,8 @@ async fn the_bound_of_a_summary_is_the_least_of_what_is_known() {
         (None, None, None),
     ] {
         let mut bench = windowed(window, vec![say("one"), say("two")], Vec::new());
-        let info = ModelInfo {
-            name: "lab/m".into(),
-            context_tokens: window,
-            max_output_tokens: own,
-        };
+        let info =
+            ModelInfo { name: "lab/m".into(), context_tokens: window, max_output_tokens: own };
         bench.model = Arc::new(FakeModel {
             info,
             steps: Mutex::default(),
