@@ -233,7 +233,7 @@ impl Session {
     ) -> Result<Result<String, ErrorInfo>, RuntimeError> {
         loop {
             let Unwritten { key, error, broke_at, usage, cost } =
-                match self.ask_once(work, request.clone()).await? {
+                match Box::pin(self.ask_once(work, request.clone())).await? {
                     Ok(words) => return Ok(Ok(words)),
                     Err(unwritten) => unwritten,
                 };

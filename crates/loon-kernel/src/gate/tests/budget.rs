@@ -285,9 +285,9 @@ async fn a_budget_in_tokens_counts_an_estimate_where_the_server_reports_nothing_
         let tree = Tree::new(Budget { max_tokens, ..Budget::default() }, None);
         let gate = house.gate(GateOptions { tree, ..options(vec![]) });
         let words = "w".repeat(3_500);
-        let answers = (0..2).map(|_| Ok(answer(&words, Usage::default())));
+        let unreported = || answer(&words, Usage::default());
         let broken = ModelError::new(ModelErrorKind::Invalid, "no");
-        let model = Arc::new(FakeModel::new(answers.chain([Err(broken)])));
+        let model = Arc::new(FakeModel::new([Ok(unreported()), Ok(unreported()), Err(broken)]));
         let request = request();
         let mut outcomes = Vec::new();
         for step in 0..2 {
