@@ -243,7 +243,9 @@ fn what_a_child_ran_proves_nothing_once_another_changed_files_beside_it() {
     }
     // Also if the edit was in a turn before.
     let mut former = ReceiptFold::default();
-    [begin("a1"), mine()].iter().for_each(|event| former.apply(event));
+    for event in [begin("a1"), mine()] {
+        former.apply(&event);
+    }
     let mut next = former.carried_over();
     next.apply(&end("a1", &ran_only));
     let receipt = next.receipt().unwrap();
