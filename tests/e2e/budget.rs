@@ -242,6 +242,23 @@ fn a_model_without_a_price_under_a_budget_in_dollars_is_said_once() {
 }
 
 #[test]
+fn a_budget_in_tokens_is_no_empty_promise_where_the_server_reports_none() {
+    let server =
+        ModelServer::by_step([ask(read("a.txt")).without_usage(), text("done").without_usage()]);
+    let (home, repo) = chat_setup(&server);
+    let finished = Loon::exec(&home, repo.path(), ["--set", "budget.max_tokens=100", "go"]).run();
+    assert_eq!(end(&finished), (Some(3), json!("QUOTA_EXCEEDED")));
+    assert_eq!(server.requests().len(), 1);
+    let notices = finished.of_type("notice");
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let message = notices[0]["message"].as_str().expect("words");
+    assert!(message.contains("the budget of 100 tokens counts an estimate"), "{message}");
+    let told = last_told(&finished);
+    assert_eq!(told["usage"]["estimated_tokens"], told["tokens"]);
+    assert!(told["tokens"].as_u64() > Some(100), "{told}");
+}
+
+#[test]
 fn models_are_listed_with_their_price_and_who_says_so() {
     let home = Home::new();
     home.set_settings(

@@ -151,7 +151,42 @@ fn k017_without_a_combo_an_open_circuit_fails_fast_and_says_until_when() {
     assert_eq!(last["error"]["code"], "CIRCUIT_OPEN");
     let hint = last["error"]["hints"][0].as_str().expect("a hint");
     assert!(hint.starts_with("the next try is possible in "), "{hint}");
+    let message = last["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("its last error: scripted status 503"), "{message}");
     assert_eq!(last["cost"], json!({"usd": "0"}));
+}
+
+#[test]
+fn a_provider_is_left_alone_until_its_own_settings_change() {
+    let pair = pair(always(|| status(503)), always(|| text("hello")), ONCE);
+    let mut running =
+        Loon::exec(&pair.home, pair.repo.path(), ["--input", "jsonl", "--model", "lab/a"])
+            .input(Input::Open)
+            .start();
+    let mut code = |change: Option<(&str, &str)>| {
+        if let Some((from, to)) = change {
+            let settings = std::fs::read_to_string(pair.home.settings_path()).expect("settings");
+            assert!(settings.contains(from));
+            pair.home.set_settings(&settings.replace(from, to));
+            running.wait_event("the change", |event| {
+                event["message"].as_str().is_some_and(|words| words.contains("settings changed"))
+            });
+        }
+        running.write_line(json!({"type": "prompt", "text": "go"}));
+        running.wait_type("turn.finished")["error"]["code"].clone()
+    };
+    code(None);
+    code(None);
+    let of_another = ("[providers.other]\n", "[providers.other]\nidle_timeout_secs = 9\n");
+    let of_its_models = ("context_tokens = 8192", "context_tokens = 8193");
+    assert_eq!(code(Some(of_another)), "CIRCUIT_OPEN");
+    assert_eq!(code(Some(of_its_models)), "CIRCUIT_OPEN");
+    assert_eq!(pair.requests(), (5, 0));
+    let its_own = ("[providers.lab]\n", "[providers.lab]\nidle_timeout_secs = 9\n");
+    assert_eq!(code(Some(its_own)), "OVERLOADED");
+    assert_eq!(pair.requests(), (8, 0));
+    running.close_input();
+    running.finish();
 }
 
 #[test]

@@ -209,7 +209,11 @@ fn a_program_asks_for_a_compaction_and_is_told_how_it_went() {
             let error = &finished.of_type(expected)[0]["error"];
             let message = error["message"].as_str().expect("a message");
             assert!(message.contains("only reasoned"), "{message}");
+            assert_eq!(finished.terminal()["outcome"], "failed");
+        } else {
+            assert_eq!(finished.terminal()["outcome"], "completed");
         }
+        assert_eq!(finished.code, Some(i32::from(expected == "compaction.failed")));
     }
     assert!(said(&server.last_request()).contains("The user wants most room for this: the parser"));
 }

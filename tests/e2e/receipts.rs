@@ -69,6 +69,41 @@ fn a_failing_check_after_the_last_edit_is_shown_with_its_counts() {
 }
 
 #[test]
+fn a_check_that_may_never_have_run_is_not_called_failed() {
+    let (events, words) =
+        run([read("a.txt"), edit("a.txt", "one", "uno"), bash("false && cargo test")]);
+    assert_eq!(receipt(&events)["runs"][0]["unclear"], json!(true));
+    let line = "false && cargo test ended with 1 after the last edit, perhaps before its check ran";
+    assert!(words.stderr.contains(line), "{}", words.stderr);
+}
+
+#[test]
+fn a_check_beside_the_conversation_counts_with_its_end() {
+    let start = |line: &str| ("process_start", json!({ "command": line }));
+    let poll = ("process_poll", json!({ "id": "p1", "wait_secs": 60 }));
+    let wait = "until [ -e go ]; do sleep 0.01; done; exit 3";
+    let (_, words) = run([
+        read("a.txt"),
+        edit("a.txt", "one", "uno"),
+        bash(&format!("echo '{wait}' > test.sh")),
+        start("bash test.sh"),
+        bash("touch go"),
+        poll.clone(),
+    ]);
+    let line = "bash test.sh FAILED after the last edit";
+    assert!(words.stderr.contains(line), "{}", words.stderr);
+    let (_, words) = run([
+        read("a.txt"),
+        bash(&format!("echo '{wait}' > test.sh")),
+        start("bash test.sh"),
+        edit("a.txt", "one", "uno"),
+        bash("touch go"),
+        poll,
+    ]);
+    assert!(!words.stderr.contains("FAILED"), "{}", words.stderr);
+}
+
+#[test]
 fn what_hides_the_status_of_a_check_is_no_check() {
     let (events, words) =
         run([read("a.txt"), edit("a.txt", "one", "uno"), bash("make test || true")]);

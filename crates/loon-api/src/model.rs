@@ -148,6 +148,8 @@ pub enum ModelErrorKind {
     ContextOverflow,
     /// Content refused.
     Refused,
+    /// The server has no such model, or nothing at that address (404).
+    NotFound,
     /// The request is wrong (other 4xx).
     Invalid,
     /// 401, 403, missing key.
@@ -209,6 +211,7 @@ impl ModelError {
             ModelErrorKind::RateLimited => ErrorCode::RateLimited,
             ModelErrorKind::ContextOverflow => ErrorCode::ContextOverflow,
             ModelErrorKind::Refused => ErrorCode::Refused,
+            ModelErrorKind::NotFound => ErrorCode::NotFound,
             ModelErrorKind::Invalid => ErrorCode::Invalid,
             ModelErrorKind::Auth => ErrorCode::Auth,
             ModelErrorKind::Network => ErrorCode::Network,

@@ -103,17 +103,22 @@ pub struct Usage {
     /// Output tokens spent on reasoning; part of `output_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
+    /// Tokens of requests whose server reported nothing, both ways together, estimated from the bytes
+    /// that were sent and received. No part of the other counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_tokens: Option<u64>,
 }
 
 impl Usage {
-    /// Input plus output, counting what is unknown as nothing.
+    /// Input plus output plus what was only estimated, counting what is unknown as nothing.
     pub fn total(&self) -> u64 {
-        self.input_tokens.unwrap_or(0).saturating_add(self.output_tokens.unwrap_or(0))
+        let counts = [self.input_tokens, self.output_tokens, self.estimated_tokens];
+        counts.into_iter().flatten().fold(0, u64::saturating_add)
     }
 
     /// True if nothing was reported.
     pub fn is_unknown(&self) -> bool {
-        *self == Self::default()
+        Self { estimated_tokens: None, ..*self } == Self::default()
     }
 }
 
@@ -129,6 +134,7 @@ impl AddAssign for Usage {
         add(&mut self.cache_write_tokens, other.cache_write_tokens);
         add(&mut self.output_tokens, other.output_tokens);
         add(&mut self.reasoning_tokens, other.reasoning_tokens);
+        add(&mut self.estimated_tokens, other.estimated_tokens);
     }
 }
 
@@ -149,6 +155,10 @@ mod tests {
         assert_eq!(sum.input_tokens, Some(3));
         assert_eq!(sum.cached_tokens, None);
         assert_eq!(sum.total(), 5);
+        let estimated = Usage { estimated_tokens: Some(7), ..Usage::default() };
+        assert!(estimated.is_unknown() && !sum.is_unknown());
+        sum += estimated;
+        assert_eq!((sum.total(), sum.estimated_tokens), (12, Some(7)));
     }
 
     #[test]

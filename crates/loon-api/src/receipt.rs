@@ -43,6 +43,11 @@ impl CheckCounts {
         *self == Self::default()
     }
 
+    /// True if it says that something is wrong.
+    pub fn has_failures(&self) -> bool {
+        self.failed.is_some_and(|count| count > 0) || self.errors.is_some_and(|count| count > 0)
+    }
+
     fn words(&self) -> String {
         let named = [
             (self.failed.filter(|count| *count > 0), "failed"),
@@ -73,6 +78,10 @@ pub struct ProgramRun {
     /// What it counted.
     #[serde(default, skip_serializing_if = "CheckCounts::is_empty")]
     pub counts: CheckCounts,
+    /// The command failed, and that may be the failure of something else in it: whether the check
+    /// ran is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclear: bool,
 }
 
 /// What became of one path in a turn, first state against last.
@@ -203,8 +212,47 @@ impl Receipt {
             newest.retain(|other| other.line != run.line);
             newest.push(run);
         }
-        newest.sort_by_key(|run| run.exit_code == Some(0));
+        newest.sort_by_key(|run| End::of(run) == End::Passed);
         newest
+    }
+}
+
+/// How a check ended, by its status and by what it counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed(i32),
+    /// The status says yes, the counts say no.
+    Contradictory,
+    /// It may be that the check never ran.
+    Unclear(i32),
+    None,
+}
+
+impl End {
+    fn of(run: &ProgramRun) -> Self {
+        match run.exit_code {
+            Some(0) if run.counts.has_failures() => Self::Contradictory,
+            Some(0) => Self::Passed,
+            Some(code) if run.unclear => Self::Unclear(code),
+            Some(code) => Self::Failed(code),
+            None => Self::None,
+        }
+    }
+
+    /// What stands between the command and its counts.
+    fn words(self) -> String {
+        match self {
+            Self::Passed => "passed after the last edit".to_owned(),
+            Self::Failed(_) => "FAILED after the last edit".to_owned(),
+            Self::Contradictory => {
+                "did NOT pass after the last edit, although its status is 0".to_owned()
+            }
+            Self::Unclear(code) => {
+                format!("ended with {code} after the last edit, perhaps before its check ran")
+            }
+            Self::None => "did not end after the last edit".to_owned(),
+        }
     }
 }
 
@@ -213,14 +261,9 @@ fn checks_in_words(checks: &[&ProgramRun]) -> String {
         .iter()
         .take(NAMED)
         .map(|run| {
-            let how = match run.exit_code {
-                Some(0) => "passed",
-                Some(_) => "FAILED",
-                None => "did not end",
-            };
             let counts = run.counts.words();
             let counts = if counts.is_empty() { counts } else { format!(" ({counts})") };
-            format!("{} {how} after the last edit{counts}", short(&run.line))
+            format!("{} {}{counts}", short(&run.line), End::of(run).words())
         })
         .collect();
     if checks.len() > NAMED {
@@ -230,7 +273,11 @@ fn checks_in_words(checks: &[&ProgramRun]) -> String {
 }
 
 fn end(run: &ProgramRun) -> String {
-    run.exit_code.map_or_else(|| "did not end".to_owned(), |code| format!("exit {code}"))
+    match (run.exit_code, run.unclear) {
+        (Some(code), true) => format!("exit {code}, perhaps before its check ran"),
+        (Some(code), false) => format!("exit {code}"),
+        (None, _) => "did not end".to_owned(),
+    }
 }
 
 fn short(line: &str) -> String {
@@ -247,7 +294,8 @@ mod tests {
     use super::*;
 
     fn run(line: &str, exit_code: Option<i32>, check: Option<CheckKind>) -> ProgramRun {
-        ProgramRun { line: line.into(), exit_code, check, counts: CheckCounts::default() }
+        let counts = CheckCounts::default();
+        ProgramRun { line: line.into(), exit_code, check, counts, unclear: false }
     }
 
     fn changed(runs: Vec<ProgramRun>) -> Receipt {
@@ -258,6 +306,25 @@ mod tests {
             from: None,
         };
         Receipt { changes: vec![change], runs, ..Receipt::default() }
+    }
+
+    #[test]
+    fn nothing_is_called_passed_whose_counts_have_failures() {
+        let counted = |failed, errors| {
+            let passed = Some(40);
+            let counts = CheckCounts { passed, failed, errors, ..CheckCounts::default() };
+            let run = ProgramRun { counts, ..run("make test", Some(0), Some(CheckKind::Test)) };
+            changed(vec![run]).line().unwrap()
+        };
+        let not = "make test did NOT pass after the last edit, although its status is 0";
+        for (failed, errors, expected) in [
+            (Some(2), None, format!("{not} (2 failed, 40 passed)")),
+            (None, Some(1), format!("{not} (40 passed, 1 errors)")),
+            (Some(0), Some(0), "make test passed after the last edit (40 passed)".to_owned()),
+            (None, None, "make test passed after the last edit (40 passed)".to_owned()),
+        ] {
+            assert_eq!(counted(failed, errors), expected);
+        }
     }
 
     #[test]
@@ -287,6 +354,11 @@ mod tests {
         assert_eq!(
             line(vec![run("go test ./...", None, test)]),
             "go test ./... did not end after the last edit"
+        );
+        let unclear = ProgramRun { unclear: true, ..run("false && go test", Some(1), test) };
+        assert_eq!(
+            line(vec![unclear]),
+            "false && go test ended with 1 after the last edit, perhaps before its check ran"
         );
         let nothing_changed =
             Receipt { changes: vec![], ..changed(vec![run("cargo test", Some(1), test)]) };

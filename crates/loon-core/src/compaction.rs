@@ -9,11 +9,13 @@
 mod asked;
 mod chunks;
 mod gauge;
+mod named_limit;
 mod plan;
 mod summary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +48,8 @@ pub(crate) enum Why {
     Asked(Option<String>),
     /// The next request would pass the threshold.
     Full,
-    /// The provider found a request too long.
-    Overflow,
+    /// The provider found a request too long, so often before that the step was answered.
+    Overflow(u32),
 }
 
 /// A compaction that the user asked for and that has not begun.
@@ -69,10 +71,12 @@ pub(crate) struct ContextKeeper {
     failures: (TurnNumber, u32),
     /// A pass that stayed above the threshold came to this size; a new one must have more to gain.
     floor: Option<u64>,
-    /// The turn whose running step was too long for the provider, and was compacted for.
-    overflow_in: Option<TurnNumber>,
+    /// How often the running step was too long for the provider, and in which turn.
+    overflows: (TurnNumber, u32),
     /// A size that a model's provider found too long.
     overflowed: Option<Of<u64>>,
+    /// Limits that providers named when a request was too long, by model.
+    named: BTreeMap<String, u64>,
     /// What the bytes of the last request came to.
     sent: u64,
     /// How far that was off.
@@ -105,27 +109,48 @@ impl ContextKeeper {
         }
     }
 
-    /// The last request was too long for this model.
-    fn note_too_long(&mut self, model: &str) {
+    /// The last request was too long for this model, as its server says.
+    fn note_too_long(&mut self, model: &str, words: &str) {
+        self.note_named_limit(model, words);
         let scale = Of::known(self.scale.as_ref(), model).unwrap_or(1.0);
         let sent = gauge::scaled(self.sent, scale);
         let former = Of::known(self.overflowed.as_ref(), model).unwrap_or(u64::MAX);
         self.overflowed = Some(Of { model: model.to_owned(), value: former.min(sent) });
     }
 
-    /// A step of this turn was too long. True if it is the first time.
-    pub(crate) fn note_overflow(&mut self, turn: TurnNumber) -> bool {
-        self.overflow_in.replace(turn) != Some(turn)
+    /// Remembers the limit that a server names for this model, if it does.
+    fn note_named_limit(&mut self, model: &str, words: &str) {
+        if let Some(limit) = named_limit::read(words, model) {
+            self.named.insert(model.to_owned(), limit);
+        }
+    }
+
+    /// Most tokens of a request, from what this model's provider found too long.
+    fn learned(&self, model: &str) -> Option<u64> {
+        let found = Of::known(self.overflowed.as_ref(), model).map(|tokens| tokens / 10 * 9);
+        [found, self.named.get(model).copied()].into_iter().flatten().min()
+    }
+
+    /// The running step of this turn was too long. Gives how often it was before.
+    fn note_overflow(&mut self, turn: TurnNumber) -> u32 {
+        let before = if self.overflows.0 == turn { self.overflows.1 } else { 0 };
+        self.overflows = (turn, before + 1);
+        before
     }
 
     /// A step was answered.
     pub(crate) fn note_answer(&mut self) {
-        self.overflow_in = None;
+        self.overflows.1 = 0;
     }
 
     /// Another model has another window, another tokenizer and other faults.
     pub(crate) fn forget_model(&mut self) {
-        *self = Self { asked: self.asked.take(), cancel: self.cancel.take(), ..Self::default() };
+        *self = Self {
+            asked: self.asked.take(),
+            cancel: self.cancel.take(),
+            named: std::mem::take(&mut self.named),
+            ..Self::default()
+        };
     }
 
     /// A compaction runs outside of a turn.
@@ -179,8 +204,7 @@ impl Session {
             }
         };
         let own = self.deps.options.context;
-        let overflowed = Of::known(self.context.overflowed.as_ref(), name);
-        Gauge::read(*raw, scale, model, own, overflowed)
+        Gauge::read(*raw, scale, model, own, self.context.learned(name))
     }
 
     /// The next request, after a compaction if it needs one. The error ends the turn.
@@ -220,7 +244,8 @@ impl Session {
     }
 
     /// The provider found the last request too long: compacts for the next try, to what the model has
-    /// room for that it failed at. The error ends the turn.
+    /// room for that it failed at, and to less each time. A pass that gains nothing is the last. The
+    /// error ends the turn.
     pub(crate) async fn compact_after_overflow(
         &mut self,
         model: &Arc<Route>,
@@ -228,13 +253,14 @@ impl Session {
     ) -> Result<Result<(), ErrorInfo>, RuntimeError> {
         let overflow = &failure.error;
         let failed = failure.model.as_ref().unwrap_or(&model.info().name);
-        self.context.note_too_long(failed);
+        self.context.note_too_long(failed, &overflow.message);
         let model = &Arc::new(model.led_by(failed));
         let turn = self.turn_number().unwrap_or_default();
+        let before = self.context.note_overflow(turn);
         if !self.context.may_try(turn, self.recorder.now()) {
             return Ok(Err(with_ways_out(overflow.clone())));
         }
-        Ok(match Box::pin(self.compact(model, Why::Overflow)).await? {
+        Ok(match Box::pin(self.compact(model, Why::Overflow(before))).await? {
             Ok(()) => Ok(()),
             Err(error) if ends_the_turn(&error) => Err(error),
             Err(error) => {
@@ -303,7 +329,7 @@ impl Session {
             return Ok(Err(Failure::Failed(no_room(&before))));
         }
         let target = match why {
-            Why::Overflow => window / 2,
+            Why::Overflow(before) => (window / 2).checked_shr(before).unwrap_or(0),
             _ => before.threshold.unwrap_or(window).min(window / 5 * 4),
         };
         // From here on in what bytes say, not in what the provider counts.
@@ -320,7 +346,7 @@ impl Session {
         };
         let (automatic, focus) = match why {
             Why::Asked(focus) => (false, focus),
-            Why::Full | Why::Overflow => (true, None),
+            Why::Full | Why::Overflow(_) => (true, None),
         };
         let turn = self.turn.as_ref();
         let mut work = Work {
@@ -333,6 +359,9 @@ impl Session {
             focus,
             automatic,
             half: unscaled(window / 2, before.scale.max(1.0)),
+            knows_window: before.limit.is_some(),
+            broke: Vec::new(),
+            overflow: None,
             requests: 0,
             needed: 0,
             usage: Usage::default(),
@@ -491,7 +520,7 @@ fn too_long(gauge: &Gauge, cause: Option<ErrorInfo>) -> ErrorInfo {
     with_ways_out(error)
 }
 
-pub(crate) fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
+fn with_ways_out(error: ErrorInfo) -> ErrorInfo {
     error
         .hint("Send /compact to try again now.")
         .hint("Choose a model with a larger window with /model.")

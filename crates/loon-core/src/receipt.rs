@@ -10,6 +10,7 @@ use loon_api::receipt::{NetChange, ProgramRun, Receipt, UnknownCause, UnknownWor
 use loon_api::{AgentEvent, FileChange, ItemBody, ToolCallItem, ToolCallStatus};
 
 /// The tools whose calls say how a process stands that a call started.
+const PROCESS: &str = "process_";
 const START: &str = "process_start";
 const STOP: &str = "process_stop";
 
@@ -20,10 +21,28 @@ pub(crate) struct ReceiptFold {
     runs: Vec<ProgramRun>,
     runs_before: u32,
     unknown: Vec<UnknownWork>,
-    /// Commands of processes that were started and not seen to end, by the process's name.
-    processes: BTreeMap<String, String>,
-    /// Children at work, by name: their profile, and whether nobody waits for them.
-    agents: BTreeMap<String, (String, bool)>,
+    /// Processes that were started and not seen to end, by name.
+    processes: BTreeMap<String, Beside>,
+    /// Children at work in the same tree, by name.
+    agents: BTreeMap<String, Beside>,
+}
+
+/// Work that goes on beside the calls.
+#[derive(Clone, Debug, PartialEq)]
+struct Beside {
+    /// The command of a process, the profile of a child.
+    what: String,
+    /// A child that nobody waits for.
+    background: bool,
+    /// Somebody else changed files since it began: what it ran may have met the files as they were
+    /// before.
+    overtaken: bool,
+}
+
+impl Beside {
+    fn new(what: impl Into<String>, background: bool) -> Self {
+        Self { what: what.into(), background, overtaken: false }
+    }
 }
 
 impl ReceiptFold {
@@ -38,16 +57,16 @@ impl ReceiptFold {
                 }
             }
             AgentEvent::SubagentStarted(started) if started.worktree.is_none() => {
-                let agent = (started.agent.clone(), started.background);
+                let agent = Beside::new(started.agent.clone(), started.background);
                 self.agents.insert(started.id.clone(), agent);
             }
             AgentEvent::SubagentFinished(finished) => {
                 // One with a tree of its own changes nothing here.
-                let Some((agent, background)) = self.agents.remove(&finished.id) else { return };
+                let Some(agent) = self.agents.remove(&finished.id) else { return };
                 match &finished.receipt {
-                    Some(receipt) => self.take_receipt(receipt, background),
+                    Some(receipt) => self.take_receipt(receipt, &agent),
                     None if finished.status == loon_api::SubagentStatus::Unknown => {
-                        let what = format!("agent {} ({agent})", finished.id);
+                        let what = format!("agent {} ({})", finished.id, agent.what);
                         self.unknown
                             .push(UnknownWork { what, cause: UnknownCause::OutcomeUnknown });
                     }
@@ -57,8 +76,8 @@ impl ReceiptFold {
             // Nobody knows what became of processes that another process of Loom started.
             AgentEvent::ExecutionResumed(_) => {
                 let lost = std::mem::take(&mut self.processes).into_iter();
-                self.unknown.extend(lost.map(|(id, line)| UnknownWork {
-                    what: format!("{id} ({line})"),
+                self.unknown.extend(lost.map(|(id, process)| UnknownWork {
+                    what: format!("{id} ({})", process.what),
                     cause: UnknownCause::OutcomeUnknown,
                 }));
             }
@@ -79,9 +98,10 @@ impl ReceiptFold {
     /// The receipt as it stands; nothing if there is nothing to say.
     pub(crate) fn receipt(&self) -> Option<Receipt> {
         let running = |what: String| UnknownWork { what, cause: UnknownCause::StillRunning };
-        let processes = self.processes.iter().map(|(id, line)| running(format!("{id} ({line})")));
-        let agents =
-            self.agents.iter().map(|(id, (agent, _))| running(format!("agent {id} ({agent})")));
+        let processes = self.processes.iter();
+        let processes = processes.map(|(id, process)| running(format!("{id} ({})", process.what)));
+        let agents = self.agents.iter();
+        let agents = agents.map(|(id, agent)| running(format!("agent {id} ({})", agent.what)));
         let receipt = Receipt {
             changes: self.changes.iter().filter(|change| is_change(change)).cloned().collect(),
             runs: self.runs.clone(),
@@ -98,11 +118,6 @@ impl ReceiptFold {
         for change in &call.changes {
             self.take_change(change);
         }
-        let runs = call.runs.iter().map(|run| ProgramRun {
-            check: run.check.or_else(|| check::of_line(&run.line)),
-            ..run.clone()
-        });
-        self.runs.extend(runs);
         let cause = match call.status {
             ToolCallStatus::Unknown => Some(UnknownCause::OutcomeUnknown),
             // A call that was stopped before it began has no time.
@@ -113,24 +128,43 @@ impl ReceiptFold {
             let what = format!("{} {}", call.tool, call.title).trim_end().to_owned();
             self.unknown.push(UnknownWork { what, cause });
         }
-        self.take_process(call);
+        let process = self.take_process(call);
+        self.take_runs(
+            call.runs.iter().map(check::judged),
+            process.is_some_and(|process| process.overtaken),
+        );
     }
 
-    fn take_process(&mut self, call: &ToolCallItem) {
-        if call.tool == START && call.status == ToolCallStatus::Done && call.exit_code.is_none() {
-            let id = call.summary.split(',').next().unwrap_or_default().to_owned();
-            self.processes.insert(id, call.title.clone());
-        } else if let Some(id) = call.arguments.get("id").and_then(|id| id.as_str())
-            && (call.exit_code.is_some()
-                || call.tool == STOP && call.status == ToolCallStatus::Done)
-        {
-            self.processes.remove(id);
+    /// Takes in commands that ended. What was overtaken counts as run before the last edit.
+    fn take_runs(&mut self, runs: impl ExactSizeIterator<Item = ProgramRun>, overtaken: bool) {
+        if overtaken {
+            self.runs_before += runs.len() as u32;
+        } else {
+            self.runs.extend(runs);
         }
+    }
+
+    /// Notes that a process began or ended. Gives the one that ended.
+    fn take_process(&mut self, call: &ToolCallItem) -> Option<Beside> {
+        let done = call.status == ToolCallStatus::Done;
+        let tells_an_end = call.exit_code.is_some() || !call.runs.is_empty();
+        if call.tool == START {
+            if done && !tells_an_end {
+                let id = call.summary.split(',').next().unwrap_or_default().to_owned();
+                self.processes.insert(id, Beside::new(call.title.clone(), true));
+            }
+            return None;
+        }
+        let id = call.arguments.get("id").and_then(|id| id.as_str())?;
+        if !call.tool.starts_with(PROCESS) || !(tells_an_end || call.tool == STOP && done) {
+            return None;
+        }
+        self.processes.remove(id)
     }
 
     /// What a child did in the same tree. One that worked beside its parent is counted as if it had
     /// changed its files last: what it or the parent ran meanwhile proves nothing.
-    fn take_receipt(&mut self, receipt: &Receipt, background: bool) {
+    fn take_receipt(&mut self, receipt: &Receipt, child: &Beside) {
         if !receipt.changes.is_empty() {
             self.edited();
         }
@@ -138,18 +172,19 @@ impl ReceiptFold {
             self.merge(change.clone());
         }
         self.runs_before += receipt.runs_before;
-        if background && !receipt.changes.is_empty() {
-            self.runs_before += receipt.runs.len() as u32;
-        } else {
-            self.runs.extend(receipt.runs.iter().cloned());
-        }
+        let overtaken = child.overtaken || child.background && !receipt.changes.is_empty();
+        self.take_runs(receipt.runs.iter().cloned(), overtaken);
         self.unknown.extend(receipt.unknown.iter().cloned());
     }
 
-    /// Commands that ran until now say nothing of the files as they are from now on.
+    /// Commands that ran until now, or run right now, say nothing of the files as they are from now
+    /// on.
     fn edited(&mut self) {
         self.runs_before += self.runs.len() as u32;
         self.runs.clear();
+        for beside in self.processes.values_mut().chain(self.agents.values_mut()) {
+            beside.overtaken = true;
+        }
     }
 
     fn take_change(&mut self, change: &FileChange) {

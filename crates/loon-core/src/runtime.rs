@@ -373,7 +373,7 @@ impl Server {
 
     async fn finish(&self, exec: ExecutionId, leave: &Leave, summary: Summary) -> Outcome {
         self.index(exec);
-        let (mut outcome, error) = match summary.last {
+        let (mut outcome, error) = match summary.last.or(summary.compaction) {
             Some(end) => (end.status.into(), end.error),
             None => {
                 let error = ErrorInfo::new(ErrorCode::Invalid, "There was nothing to run.");

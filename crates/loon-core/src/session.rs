@@ -63,6 +63,8 @@ pub(crate) struct Served {
 pub(crate) struct Summary {
     /// How the last turn ended.
     pub(crate) last: Option<TurnEnd>,
+    /// How the last compaction that the user asked for outside of a turn ended.
+    pub(crate) compaction: Option<TurnEnd>,
     /// The model's last words.
     pub(crate) message: Option<String>,
     /// Tokens of the turns served.

@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::failover::Failover;
-use crate::compaction::with_ways_out;
 use crate::conversation::Window;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
@@ -63,7 +62,7 @@ impl TurnEnd {
         Self { status, error: Some(ErrorInfo::new(code, message)) }
     }
 
-    fn completed() -> Self {
+    pub(crate) fn completed() -> Self {
         Self { status: TurnStatus::Completed, error: None }
     }
 
@@ -182,11 +181,6 @@ impl Session {
                 Ok(StepResult::Continue)
             }
             Err(failure) if failure.error.code == ErrorCode::ContextOverflow => {
-                let number = self.running()?.number;
-                if !self.context.note_overflow(number) {
-                    let error = with_ways_out(failure.error);
-                    return Ok(StepResult::End(TurnEnd::of_context(error)));
-                }
                 Ok(match self.compact_after_overflow(model, &failure).await? {
                     Ok(()) => StepResult::Continue,
                     Err(error) => StepResult::End(TurnEnd::of_context(error)),
@@ -257,7 +251,7 @@ impl Session {
                 for item in kept {
                     self.record(Some(number), ItemCompleted { item }).await?;
                 }
-                Ok(Err(failure))
+                Ok(Err(if anew { failure } else { self.running()?.failover.explained(failure) }))
             }
         }
     }
@@ -377,8 +371,8 @@ impl Session {
 }
 
 impl TurnEnd {
-    /// The next request does not fit, or the compaction for it was stopped.
-    fn of_context(error: ErrorInfo) -> Self {
+    /// A request does not fit, or a compaction came to no end.
+    pub(crate) fn of_context(error: ErrorInfo) -> Self {
         let status = match error.code {
             ErrorCode::Cancelled => return Self::interrupted(),
             ErrorCode::QuotaExceeded => TurnStatus::Stopped,

@@ -324,20 +324,33 @@ impl ExecutionState {
         self.look_at_bounds();
     }
 
-    /// The deadline runs while effects run, and through a turn as long as no person is asked. While
-    /// a person is asked to raise a bound, or by a child that a call waits for, it stands still: that
-    /// call runs then, but waits as well. What children in the background ask holds up nothing here.
+    /// The deadline runs while effects run, and through a turn as long as no person is waited for.
+    /// A call that waits for a child that asks runs, but waits as well. While a person is waited for,
+    /// the clock stands still unless something else goes on: another effect, or a child in the
+    /// background that does not ask itself. What such a child asks holds up nothing here. While a
+    /// person is asked to raise a bound, it stands still in any case.
     fn run_deadline_clock(&mut self, at: At) {
-        let (mut own, mut of_awaited) = (false, false);
+        let mut own = false;
+        let mut asking: BTreeSet<&str> = BTreeSet::new();
         for approval in &self.asking {
-            match child_of(approval).and_then(|child| self.children.get(child)) {
+            match child_of(approval).filter(|child| self.children.contains_key(*child)) {
+                Some(child) => {
+                    asking.insert(child);
+                }
                 None => own = true,
-                Some(background) => of_awaited |= !background,
             }
         }
+        let (mut waiting, mut beside) = (0, false);
+        for (child, background) in &self.children {
+            match (background, asking.contains(child.as_str())) {
+                (false, true) => waiting += 1,
+                (true, false) => beside = true,
+                (false, false) | (true, true) => {}
+            }
+        }
+        let waits = own || waiting > 0;
         let works = !self.asks_to_raise
-            && !of_awaited
-            && (self.running > 0 || (self.turn.is_some() && !own));
+            && (self.running > waiting || self.turn.is_some() && (!waits || beside));
         match (self.working_since, works) {
             (None, true) => self.working_since = Some(at),
             (Some(since), false) => {

@@ -72,6 +72,17 @@ pub enum Progress {
     Output(String),
 }
 
+impl Progress {
+    /// Bytes of what it tells.
+    pub fn bytes(&self) -> u64 {
+        let text = match self {
+            Self::Text(text) | Self::Thinking(text) | Self::Output(text) => text,
+            Self::Arguments { fragment, .. } => fragment,
+        };
+        text.len() as u64
+    }
+}
+
 /// Follows the progress of one effect. The gate records the effect's end only after everything told
 /// before it was taken, so that no piece of progress comes after the end.
 pub trait Follow: Send + Sync {

@@ -80,8 +80,8 @@ where
         };
         // What fails because it is being stopped says nothing about the target.
         let outcome = CallEnd::of(error.code).filter(|_| !cancel.is_cancelled());
-        if let Some(outcome) = outcome {
-            permit.end(outcome).into_iter().for_each(&mut tell);
+        if outcome.is_some() {
+            permit.fail(&error).into_iter().for_each(&mut tell);
         }
         if outcome != Some(CallEnd::Failure) || restarts == policy.max_restarts {
             return Err(error);

@@ -103,8 +103,10 @@ struct State {
     settings: Budget,
     /// What a person set for this tree.
     raised: Budget,
-    /// Models whose requests were reported as not counted.
+    /// Models whose requests were reported as not counted in dollars.
     unpriced: BTreeSet<String>,
+    /// Models whose tokens were reported as estimated.
+    uncounted: BTreeSet<String>,
 }
 
 #[derive(Clone)]
@@ -230,6 +232,24 @@ impl Tree {
                 "Set the model's `price` in the settings, or bound tokens or requests as well."
                     .to_owned(),
             ],
+        };
+        root.pass(root.with_state(|state| state.turn), notice).await;
+    }
+
+    /// Says once for each model that a budget in tokens counts it by an estimate.
+    pub(crate) async fn tell_uncounted(&self, model: &str) {
+        let Some(limit) = self.budget().max_tokens else { return };
+        let Some(root) = self.root() else { return };
+        if !self.state().uncounted.insert(model.to_owned()) {
+            return;
+        }
+        let notice = Notice {
+            level: NoticeLevel::Warning,
+            message: format!(
+                "The server of {model} does not say how many tokens a request takes, so the budget of \
+                 {limit} tokens counts an estimate from the bytes sent and received."
+            ),
+            hints: vec!["Bound requests or the time as well where that is not enough.".to_owned()],
         };
         root.pass(root.with_state(|state| state.turn), notice).await;
     }

@@ -119,15 +119,16 @@ const RATE_TYPES: &[&str] = &[
     "requests",
 ];
 
+/// Error types and codes that mean: no such model here.
+const UNKNOWN_TYPES: &[&str] = &["not_found_error", "model_not_found"];
+
 /// Error types and codes that mean: the request is at fault, whatever the status says.
 const INVALID_TYPES: &[&str] = &[
     "invalid_request_error",
     "invalid_request",
     "invalid_argument",
     "badrequesterror",
-    "not_found_error",
     "not_supported_error",
-    "model_not_found",
     "invalid_prompt",
 ];
 
@@ -190,6 +191,8 @@ fn kind(status: Option<u16>, report: &Report) -> ModelErrorKind {
         ModelErrorKind::Overloaded
     } else if number == Some(451) || says(REFUSAL_WORDS) && !matches!(number, Some(500..)) {
         ModelErrorKind::Refused
+    } else if number == Some(404) || is_labelled(UNKNOWN_TYPES) {
+        ModelErrorKind::NotFound
     } else if is_labelled(INVALID_TYPES) && !matches!(number, Some(502..)) {
         ModelErrorKind::Invalid
     } else {

@@ -124,6 +124,7 @@ impl NativeTool for Bash {
                     exit_code: output.exit_code,
                     check: None,
                     counts: counts.unwrap_or_default(),
+                    unclear: false,
                 });
                 output
             }

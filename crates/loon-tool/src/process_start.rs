@@ -79,7 +79,7 @@ impl NativeTool for ProcessStart {
             title.push_str(" in ");
             title.push_str(&text::visible_line(&self.workspace.display(&cwd)));
         }
-        match self.processes.start(spawn, console, title, cwd) {
+        match self.processes.start(spawn, console, args.command, title, cwd) {
             Ok(entry) => {
                 // Who fails at once is told at once. A cancel does not take back the start.
                 entry.news(BURST, &cx.cancel).await;

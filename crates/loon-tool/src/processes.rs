@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use loon_api::ProgramRun;
 use loon_exec::{Captured, Cause, Console, Exit, Piece, Process, Spawn, SpawnError};
 use loon_kernel::ToolOutput;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::project::Kind;
+use crate::runner::counts::Counter;
 use crate::status::{status, tell_leftovers};
 use crate::text::{self, Terminal};
 
@@ -42,6 +45,8 @@ struct Table {
 #[derive(Debug)]
 pub(crate) struct Entry {
     id: String,
+    /// The command as the shell was given it.
+    line: String,
     /// What it is, one safe line.
     title: String,
     cwd: PathBuf,
@@ -57,6 +62,8 @@ pub(crate) struct Entry {
 struct Told {
     offset: u64,
     terminal: Terminal,
+    /// Counts what it prints, if its command is one that counts and no output was lost.
+    counter: Option<Counter>,
 }
 
 impl Processes {
@@ -65,6 +72,7 @@ impl Processes {
         &self,
         spawn: Spawn,
         console: Console,
+        line: String,
         title: String,
         cwd: PathBuf,
     ) -> Result<Arc<Entry>, String> {
@@ -84,7 +92,11 @@ impl Processes {
             cwd,
             process,
             started: Instant::now(),
-            told: Mutex::default(),
+            told: Mutex::new(Told {
+                counter: Kind::of_line(&line).map(Counter::new),
+                ..Told::default()
+            }),
+            line,
             typed: Mutex::default(),
         });
         table.entries.push(Arc::clone(&entry));
@@ -139,6 +151,18 @@ impl Processes {
         tell_leftovers(exit, "start it without &", &mut text);
         let mut output = ToolOutput::ok(text, end);
         output.exit_code = exit.code.filter(|_| exit.cause == Cause::Ended);
+        output.runs.push(ProgramRun {
+            line: entry.line.clone(),
+            exit_code: output.exit_code,
+            check: None,
+            counts: entry
+                .told()
+                .counter
+                .take()
+                .map(|counter| counter.finish().1)
+                .unwrap_or_default(),
+            unclear: false,
+        });
         output
     }
 
@@ -210,6 +234,12 @@ impl Entry {
         let mut told = self.told();
         let piece = self.process.output_since(told.offset);
         told.offset = piece.end;
+        if piece.skipped > 0 {
+            told.counter = None;
+        }
+        if let Some(counter) = &mut told.counter {
+            counter.push(&piece.bytes);
+        }
         let mut text = if piece.skipped == 0 && piece.bytes.len() <= SHOWN {
             told.terminal.push(&piece.bytes);
             told.terminal.take()

@@ -245,7 +245,7 @@ impl Report {
         self.failed |= !exit.is_success();
         let code = exit.code.filter(|_| exit.cause == Cause::Ended);
         let check = Some(plan.purpose.check());
-        self.runs.push(ProgramRun { line, exit_code: code, check, counts });
+        self.runs.push(ProgramRun { line, exit_code: code, check, counts, unclear: false });
         // The first failure is the status of the call.
         if self.exit_code.is_none_or(|code| code == 0) {
             self.exit_code = code;

@@ -239,6 +239,12 @@ impl Session {
         self.usage.total() > 0 || self.money_words().is_some()
     }
 
+    /// The tokens used, with a mark where some were only estimated.
+    pub(crate) fn tokens_used(&self) -> String {
+        let about = if self.usage.estimated_tokens.is_some() { "~" } else { "" };
+        format!("{about}{}", count_words(self.usage.total()))
+    }
+
     /// The money spent, if any is known.
     pub(crate) fn money_words(&self) -> Option<String> {
         let usd = self.cost.usd.amount();
@@ -257,12 +263,12 @@ impl Session {
             }
             None => self.money_words(),
         };
-        let of = |used: u64, limit: Option<u64>, what: &str| {
+        let of = |used: String, limit: Option<u64>, what: &str| {
             let limit = count_words(limit?);
-            Some(format!("{} of {limit} {what}", count_words(used)))
+            Some(format!("{used} of {limit} {what}"))
         };
-        let tokens = of(self.usage.total(), bounds.max_tokens, "tokens");
-        let requests = of(self.requests, bounds.max_requests, "requests");
+        let tokens = of(self.tokens_used(), bounds.max_tokens, "tokens");
+        let requests = of(count_words(self.requests), bounds.max_requests, "requests");
         [usd, tokens, requests].into_iter().flatten().collect()
     }
 
@@ -274,7 +280,7 @@ impl Session {
             words.insert(0, none.to_owned());
         }
         if self.bounds.max_tokens.is_none() {
-            words.push(format!("{} tokens", count_words(self.usage.total())));
+            words.push(format!("{} tokens", self.tokens_used()));
         }
         if self.bounds.max_requests.is_none() {
             let plural = if self.requests == 1 { "" } else { "s" };

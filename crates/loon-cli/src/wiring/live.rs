@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use loon_api::event::{Notice, NoticeLevel};
 use loon_api::{ErrorInfo, Money, Usage};
-use loon_config::{SettingsWatch, Snapshot};
+use loon_config::{Settings, SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
 use loon_kernel::{Circuits, Pricing, Redactor, Route};
 use loon_model::pricing::PriceTable;
@@ -13,6 +13,7 @@ use loon_tool::WebOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::models::is_same_server;
 use super::{RunOptions, SettingsModels, Setup, secrets, web};
 use crate::safe::plain;
 
@@ -74,15 +75,19 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    fn renew(&self, setup: &Setup) {
+    fn renew(&self, former: &Settings, setup: &Setup) {
         let settings = &setup.loaded.settings;
         let models = SettingsModels::new(settings, &setup.root);
         // A new key is masked before anything can use it.
         secrets::renew(&self.redactor, settings);
         self.prices.replace(models.prices());
         self.models.replace(models);
-        // A provider may be another server now.
-        self.circuits.forget(Route::TARGETS);
+        for (name, provider) in &former.providers {
+            let now = settings.providers.get(name);
+            if now.is_none_or(|now| !is_same_server(provider, now)) {
+                self.circuits.forget(&format!("{}{name}", Route::TARGETS));
+            }
+        }
         self.web.send_replace(Arc::new(web::options(settings)));
         // A name that was secret once stays hidden.
         let mut names = setup.secret_variables();
@@ -165,7 +170,8 @@ impl Current {
             None => arrived(self.setup.trusted, snapshot),
         };
         let former = self.setup.remarks();
-        self.setup.loaded = snapshot.loaded.as_ref().clone();
+        let loaded = snapshot.loaded.as_ref().clone();
+        let former_settings = std::mem::replace(&mut self.setup.loaded, loaded).settings;
         if let Ok(at) = self.setup.at.with_trust_of_now() {
             self.setup.at.changed = at.changed;
         }
@@ -174,7 +180,7 @@ impl Current {
         let new = remarks.iter().filter(|remark| !former.contains(remark));
         notices.extend(new.map(|remark| notice(NoticeLevel::Warning, remark.clone())));
         if snapshot.problem.is_none() {
-            self.handles.renew(&self.setup);
+            self.handles.renew(&former_settings, &self.setup);
         }
         let settings = &self.setup.loaded.settings;
         Update {

@@ -14,7 +14,7 @@ use loon_model::{
     Candidate, Combo, ModelOptions, Provider, ProviderConfig, RemoteModel, ScriptSource, Timeouts,
     detect_local,
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// The scripted model of `loon demo`.
 pub(crate) const DEMO_MODEL: &str = "demo/script";
@@ -240,6 +240,23 @@ fn config_of(name: &str, provider: &loon_config::Provider, root: &Path) -> Provi
     }
 }
 
+/// True if requests still go to the same server in the same way, whatever is said of its models.
+pub(super) fn is_same_server(former: &loon_config::Provider, now: &loon_config::Provider) -> bool {
+    let secret = |value: &SecretString| value.expose_secret().to_owned();
+    let key = |provider: &loon_config::Provider| provider.api_key.as_ref().map(secret);
+    let headers = |provider: &loon_config::Provider| -> Vec<(String, String)> {
+        provider.headers.iter().map(|(name, value)| (name.clone(), secret(value))).collect()
+    };
+    former.kind == now.kind
+        && former.base_url == now.base_url
+        && former.script == now.script
+        && former.api_key_env == now.api_key_env
+        && key(former) == key(now)
+        && headers(former) == headers(now)
+        && former.connect_timeout_secs == now.connect_timeout_secs
+        && former.idle_timeout_secs == now.idle_timeout_secs
+}
+
 fn kind_of(kind: ProviderKind) -> loon_model::ProviderKind {
     match kind {
         ProviderKind::OpenAiChat => loon_model::ProviderKind::OpenaiChat,
@@ -256,5 +273,43 @@ fn combo_of(name: &str, combo: &loon_config::Combo) -> Combo {
         retries: combo.retries as usize,
         needs: combo.needs.clone(),
         min_context: combo.min_context,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn provider(change: &serde_json::Value) -> loon_config::Provider {
+        let mut all = json!({
+            "kind": "openai-chat", "base_url": "https://lab.test/v1", "api_key": "k",
+            "headers": {"x-team": "t"}, "models": {"m": {"context_tokens": 1000}},
+        });
+        for (name, value) in change.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        serde_json::from_value(all).unwrap()
+    }
+
+    #[test]
+    fn a_server_is_the_same_as_long_as_requests_go_the_same_way() {
+        let same = |change| is_same_server(&provider(&json!({})), &provider(&change));
+        assert!(same(json!({})));
+        assert!(same(json!({"models": {"m": {"context_tokens": 2000}, "n": {}}})));
+        for change in [
+            json!({"kind": "anthropic"}),
+            json!({"base_url": "https://lab.test/v2"}),
+            json!({"api_key": "other"}),
+            json!({"api_key_env": "LAB_KEY"}),
+            json!({"headers": {"x-team": "u"}}),
+            json!({"headers": {}}),
+            json!({"connect_timeout_secs": 3}),
+            json!({"idle_timeout_secs": 3}),
+            json!({"script": "a.jsonl"}),
+        ] {
+            assert!(!same(change.clone()), "{change}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use loon_api::{ErrorInfo, ModelInfo};
 use super::Why;
 use crate::runtime::RuntimeError;
 use crate::session::Session;
+use crate::turn::TurnEnd;
 
 impl Session {
     /// A turn runs, or a compaction outside of one.
@@ -20,14 +21,22 @@ impl Session {
         self.read_for_request().await?;
         let model = match self.open_model() {
             Ok(model) => model,
-            Err(error) => return self.tell_failure(error, false).await,
+            Err(error) => {
+                self.summary.compaction = Some(TurnEnd::of_context(error.clone()));
+                return self.tell_failure(error, false).await;
+            }
         };
         self.context.cancel = Some(self.execution.cancel_token().child_token());
         let compacted = Box::pin(self.compact(&model, Why::Asked(focus))).await;
         self.context.cancel = None;
-        if compacted?.is_ok() {
+        let compacted = compacted?;
+        if compacted.is_ok() {
             self.tell_context(Some(model.info())).await;
         }
+        self.summary.compaction = Some(match compacted {
+            Ok(()) => TurnEnd::completed(),
+            Err(error) => TurnEnd::of_context(error),
+        });
         self.recorder.make_durable().await?;
         Ok(())
     }

@@ -30,17 +30,17 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// Reads the gauge. `raw` is what the bytes say; `overflowed` a size that was too much.
+    /// Reads the gauge. `raw` is what the bytes say; `learned` the most that a request may have by
+    /// what the provider said.
     pub(crate) fn read(
         raw: ContextParts,
         scale: f64,
         model: Option<&ModelInfo>,
         own: ContextLimits,
-        overflowed: Option<u64>,
+        learned: Option<u64>,
     ) -> Self {
         let parts = raw.map(|tokens| scaled(tokens, scale));
         let capacity = model.and_then(|model| model.context_tokens);
-        let learned = overflowed.map(|tokens| tokens / 10 * 9);
         let limit = [capacity, own.max_tokens, learned].into_iter().flatten().min();
         let longest_answer = model.and_then(|model| model.max_output_tokens);
         let threshold = threshold(limit, own.compact_at, longest_answer);
@@ -148,7 +148,7 @@ mod tests {
         assert!(!read(None, None, ContextLimits::default()).is_over_limit());
         let raw = ContextParts { user: 1_000, ..ContextParts::default() };
         let gauge =
-            Gauge::read(raw, 1.0, Some(&model(None, None)), ContextLimits::default(), Some(1_000));
+            Gauge::read(raw, 1.0, Some(&model(None, None)), ContextLimits::default(), Some(900));
         assert_eq!((gauge.limit, gauge.threshold), (Some(900), Some(720)));
     }
 

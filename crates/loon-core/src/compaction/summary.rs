@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
-use loon_api::event::{CompactionProgress, EffectStatus};
+use loon_api::event::{CompactionProgress, EffectRerouted, EffectStatus, Notice, NoticeLevel};
 use loon_api::{
-    Answer, AnswerPart, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Message, ModelRequest,
-    StopReason, TurnNumber, Usage, UserPart,
+    Answer, AnswerPart, At, BoxFuture, Cost, EffectKey, ErrorCode, ErrorInfo, Message,
+    ModelRequest, StopReason, TurnNumber, Usage, UserPart,
 };
 use loon_kernel::gate::request_digest;
 use loon_kernel::{EffectFailure, Follow, ModelEffect, ModelOutcome, Progress, Route};
@@ -38,6 +39,15 @@ Leave out what no longer matters. Say plainly what is not known.";
 const LEAST_ROOM: u64 = 200;
 /// Most bytes of the user's words on what matters.
 const FOCUS: usize = 2_000;
+/// Most tokens of an answer, its reasoning included.
+const LONGEST_ANSWER: u64 = 16 * 1024;
+/// The same where the room is less, at least.
+const SHORTEST_ANSWER: u64 = 1024;
+/// Most bytes of an answer for each token it may have. A server that was told the bound keeps far
+/// below that.
+const BYTES_PER_TOKEN: u64 = 8;
+/// Time between a summary that broke and the new request.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Most times partial handoffs are folded; each fold at least halves their number.
 const FOLDS: u32 = 16;
 
@@ -50,6 +60,12 @@ pub(super) struct Work {
     pub(super) automatic: bool,
     /// Most estimated tokens of one request.
     pub(super) half: u64,
+    /// `half` is half of a window, not of what happened to fit.
+    pub(super) knows_window: bool,
+    /// Models whose summary broke since the last whole one.
+    pub(super) broke: Vec<String>,
+    /// What the server said of a request that was too long.
+    pub(super) overflow: Option<String>,
     /// Requests so far, and how many are known to be needed.
     pub(super) requests: u32,
     pub(super) needed: u32,
@@ -86,12 +102,66 @@ impl Work {
             system: SYSTEM.to_owned(),
             messages: vec![Message::User(vec![UserPart::Text(text)])],
             tools: Arc::new([]),
-            max_output_tokens: None,
+            max_output_tokens: self.bound_to_send(),
             effort: None,
             output_schema: None,
             cache_key: "summary".to_owned(),
         }
     }
+
+    /// Most tokens of an answer.
+    fn longest_answer(&self) -> u64 {
+        let by_window =
+            if self.knows_window { self.half.max(SHORTEST_ANSWER) } else { LONGEST_ANSWER };
+        let by_models = self.shortest_maximum().unwrap_or(LONGEST_ANSWER);
+        by_window.min(by_models).min(LONGEST_ANSWER)
+    }
+
+    /// The least that is known of the longest answers of those who may be asked.
+    fn shortest_maximum(&self) -> Option<u64> {
+        self.model.members().filter_map(|member| member.model.info().max_output_tokens).min()
+    }
+
+    /// The same for the server. Where nothing is known of the model, even a modest number might be
+    /// more than it takes.
+    fn bound_to_send(&self) -> Option<u64> {
+        let is_known = self.knows_window || self.shortest_maximum().is_some();
+        is_known.then(|| self.longest_answer())
+    }
+
+    /// Whom to ask after a summary of this model broke: the same one once more, then the others.
+    fn after_break(&mut self, model: &str) -> Anew {
+        if !self.broke.iter().any(|known| known == model) {
+            self.broke.push(model.to_owned());
+            return Anew::Same;
+        }
+        match self.model.without(model) {
+            Some(rest) => {
+                self.model = Arc::new(rest);
+                Anew::Next
+            }
+            None => Anew::Nobody,
+        }
+    }
+}
+
+/// Whom to ask after a summary broke.
+enum Anew {
+    Nobody,
+    Same,
+    /// The one that leads the route now.
+    Next,
+}
+
+/// A request that gave no summary.
+struct Unwritten {
+    key: EffectKey,
+    error: ErrorInfo,
+    /// The model at which a passing fault broke the answer.
+    broke_at: Option<String>,
+    /// What the request used.
+    usage: Usage,
+    cost: Cost,
 }
 
 const FIRST: &str = "Write the handoff of this transcript.";
@@ -114,7 +184,12 @@ impl Session {
             let chunks = chunks::transcript(&self.conversation, plan, room);
             match self.summarise_chunks(work, chunks, room).await? {
                 // The window is smaller than anybody knew.
-                Err(error) if error.code == ErrorCode::ContextOverflow => work.half /= 2,
+                Err(error) if error.code == ErrorCode::ContextOverflow => {
+                    let named = self.context.learned(&work.model.info().name);
+                    work.half = named.map_or(u64::MAX, |most| most / 2).min(work.half / 2);
+                    work.knows_window |= named.is_some();
+                    work.overflow = Some(error.message);
+                }
                 done => return Ok(done),
             }
         }
@@ -149,12 +224,51 @@ impl Session {
         Ok(Err(no_words("the partial handoffs do not get shorter")))
     }
 
-    /// One request through the gate. What was answered once is not asked again.
+    /// The summary that a request asks for. One that breaks is asked for anew, once; then the next
+    /// model of a combo is asked.
     async fn ask_for_words(
         &mut self,
         work: &mut Work,
         request: ModelRequest,
     ) -> Result<Result<String, ErrorInfo>, RuntimeError> {
+        loop {
+            let Unwritten { key, error, broke_at, usage, cost } =
+                match Box::pin(self.ask_once(work, request.clone())).await? {
+                    Ok(words) => return Ok(Ok(words)),
+                    Err(unwritten) => unwritten,
+                };
+            let Some(from) = broke_at else { return Ok(Err(error)) };
+            match work.after_break(&from) {
+                Anew::Nobody => return Ok(Err(error)),
+                Anew::Same => {
+                    let message = format!("{} Asking anew.", error.message);
+                    let level = NoticeLevel::Warning;
+                    let notice = Notice { level, message, hints: Vec::new() };
+                    self.recorder.pass(Some(work.turn), notice).await;
+                }
+                Anew::Next => {
+                    let to = work.model.info().name.clone();
+                    let rerouted = EffectRerouted { key, from, to, error, usage, cost };
+                    self.record(Some(work.turn), rerouted).await?;
+                }
+            }
+            let (moment, cancel) = (self.deps.clock.sleep(PAUSE), work.cancel.clone());
+            self.attend(async move {
+                tokio::select! {
+                    () = cancel.cancelled() => {}
+                    () = moment => {}
+                }
+            })
+            .await?;
+        }
+    }
+
+    /// One request through the gate. What was answered once is not asked again.
+    async fn ask_once(
+        &mut self,
+        work: &mut Work,
+        request: ModelRequest,
+    ) -> Result<Result<String, Unwritten>, RuntimeError> {
         work.requests += 1;
         work.needed = work.needed.max(work.requests);
         let progress = CompactionProgress {
@@ -170,20 +284,22 @@ impl Session {
             match self.gate.recorded(&key).await {
                 None => break key,
                 Some(Ok(known)) if is_usable(&known) => {
-                    work.writer = Some(known.model);
+                    work.note_writer(known.model);
                     return Ok(Ok(known.words.unwrap_or_default()));
                 }
                 Some(_) => attempt += 1,
             }
         };
         let gate = Arc::clone(&self.gate);
-        let (model, cancel, turn) = (Arc::clone(&work.model), work.cancel.clone(), work.turn);
+        let (model, cancel, turn) = (Arc::clone(&work.model), work.cancel.child_token(), work.turn);
+        let effect_key = key.clone();
+        let most = work.longest_answer() * BYTES_PER_TOKEN;
         let asked = async move {
             let mut fault = None;
-            let mut follow = Unheard;
+            let mut follow = Bounded { most, heard: 0, cancel: cancel.clone() };
             let effect = ModelEffect {
                 turn,
-                key,
+                key: effect_key,
                 model,
                 request: &request,
                 timeout: None,
@@ -195,6 +311,9 @@ impl Session {
                 words_of(answer)
             });
             let performed = asked.await;
+            if follow.is_over() && performed.is_err() {
+                fault = Some(endless(follow.most));
+            }
             (performed, fault)
         };
         let (performed, fault) = self.attend(asked).await?;
@@ -205,22 +324,62 @@ impl Session {
         work.usage += usage;
         work.cost += cost;
         self.charge_summary(usage, cost);
-        Ok(match (performed, fault) {
-            (Ok(_), Some(fault)) => Err(fault),
+        let failure = match (performed, fault) {
             (Ok(outcome), None) => {
-                work.writer = Some(outcome.model);
-                Ok(outcome.words.unwrap_or_default())
+                work.note_writer(outcome.model);
+                return Ok(Ok(outcome.words.unwrap_or_default()));
             }
-            (Err(failure), _) => Err(failed(failure)),
-        })
+            (_, Some(error)) => {
+                return Ok(Err(Unwritten { key, error, broke_at: None, usage, cost }));
+            }
+            (Err(failure), None) => failure,
+        };
+        if let (ErrorCode::ContextOverflow, Some(model)) = (failure.error.code, &failure.model) {
+            self.context.note_named_limit(model, &failure.error.message);
+        }
+        let passing = matches!(
+            failure.error.code,
+            ErrorCode::Overloaded | ErrorCode::Network | ErrorCode::Protocol
+        );
+        let broke = failure.streamed && passing && failure.status == EffectStatus::Failed;
+        let broke_at = failure.model.clone().filter(|_| broke);
+        Ok(Err(Unwritten { key, error: failed(failure), broke_at, usage, cost }))
     }
 }
 
-/// Nobody reads a summary while it is written.
-struct Unheard;
+impl Work {
+    /// The next piece goes to the model that wrote this one first: the others may be down still.
+    fn note_writer(&mut self, model: String) {
+        self.model = Arc::new(self.model.led_by(&model));
+        self.broke.clear();
+        self.writer = Some(model);
+    }
+}
 
-impl Follow for Unheard {
-    fn take(&mut self, _: Progress) -> BoxFuture<'_, ()> {
+/// Nobody reads a summary while it is written, but one that comes to no end is stopped.
+struct Bounded {
+    /// Most bytes.
+    most: u64,
+    heard: u64,
+    cancel: CancellationToken,
+}
+
+impl Bounded {
+    fn is_over(&self) -> bool {
+        self.heard > self.most
+    }
+}
+
+impl Follow for Bounded {
+    fn begin(&mut self, _: At) {
+        self.heard = 0;
+    }
+
+    fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
+        self.heard += progress.bytes();
+        if self.is_over() {
+            self.cancel.cancel();
+        }
         Box::pin(std::future::ready(()))
     }
 }
@@ -299,12 +458,23 @@ fn failed(failure: EffectFailure) -> ErrorInfo {
     error
 }
 
-fn too_small(work: &Work) -> ErrorInfo {
+fn endless(most: u64) -> ErrorInfo {
     let message = format!(
+        "No summary: the model wrote more than {} KiB without coming to an end, and was stopped.",
+        most / 1024
+    );
+    ErrorInfo::new(ErrorCode::OutputLimit, message).hint("Compact with another model.")
+}
+
+fn too_small(work: &Work) -> ErrorInfo {
+    let mut message = format!(
         "No summary: half the window of {} is about {} tokens, which has no room for a transcript.",
         work.model.info().name,
         work.half
     );
+    if let Some(overflow) = &work.overflow {
+        message = format!("{message} {overflow}");
+    }
     ErrorInfo::new(ErrorCode::ContextOverflow, message)
         .hint("Choose a model with a larger window, or correct its context_tokens.")
 }

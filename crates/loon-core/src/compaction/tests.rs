@@ -310,8 +310,14 @@ fn what_is_learned_of_one_model_says_nothing_of_another() {
     let scale = |keeper: &ContextKeeper, model| Of::known(keeper.scale.as_ref(), model);
     assert_eq!((scale(&keeper, "lab/a"), scale(&keeper, "lab/b")), (Some(2.0), None));
     let overflowed = |keeper: &ContextKeeper, model| Of::known(keeper.overflowed.as_ref(), model);
-    keeper.note_too_long("lab/b");
+    keeper.note_too_long("lab/b", "too long");
     assert_eq!((overflowed(&keeper, "lab/a"), overflowed(&keeper, "lab/b")), (None, Some(1_000)));
-    keeper.note_too_long("lab/a");
+    keeper.note_too_long("lab/a", "too long");
     assert_eq!(overflowed(&keeper, "lab/a"), Some(2_000), "the least of one model only");
+    assert_eq!(keeper.learned("lab/a"), Some(1_800));
+    // What a server names outlasts a choice of another model.
+    keeper.note_too_long("lab/a", "maximum context length is 900 tokens");
+    assert_eq!(keeper.learned("lab/a"), Some(900));
+    keeper.forget_model();
+    assert_eq!((keeper.learned("lab/a"), keeper.learned("lab/b")), (Some(900), None));
 }

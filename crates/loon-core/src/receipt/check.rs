@@ -1,5 +1,6 @@
 //! Which shell lines check something, and end with the status of that check.
 
+use loon_api::ProgramRun;
 use loon_api::receipt::CheckKind::{self, Build, Lint, Test};
 use loon_permission::shell::{self, SimpleCommand};
 
@@ -13,9 +14,29 @@ const ENDS_LINE: [&str; 3] = ["exit", "return", "trap"];
 /// Programs that run the program that follows, without options of their own that matter here.
 const RUNNERS: [&str; 5] = ["time", "nice", "command", "exec", "env"];
 
+/// Statuses with which a shell says that a program is not there or cannot be run.
+const NOT_RUN: [i32; 2] = [126, 127];
+
+/// What a line checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Checks {
+    pub(super) kind: CheckKind,
+    /// Nothing else in the line can fail.
+    alone: bool,
+}
+
+/// The run with what its line checks, and whether its failure is surely one of the check.
+pub(super) fn judged(run: &ProgramRun) -> ProgramRun {
+    let checks = if run.check.is_none() { of_line(&run.line) } else { None };
+    let Some(checks) = checks else { return run.clone() };
+    let may_be_another = |code: i32| code != 0 && (!checks.alone || NOT_RUN.contains(&code));
+    let unclear = run.exit_code.is_some_and(may_be_another) && !run.counts.has_failures();
+    ProgramRun { check: Some(checks.kind), unclear, ..run.clone() }
+}
+
 /// What a line checks. Only a line whose parts are joined by nothing but `&&` ends with the status of
 /// all of them; of a pipe, a list or a job in the background the check's own end is not known.
-pub(super) fn of_line(line: &str) -> Option<CheckKind> {
+pub(super) fn of_line(line: &str) -> Option<Checks> {
     let bare = line.replace("&&", "").replace(">&", "").replace("&>", "");
     if bare.contains(['|', ';', '&', '\n', '!', '`']) || bare.contains("$(") {
         return None;
@@ -33,11 +54,16 @@ pub(super) fn of_line(line: &str) -> Option<CheckKind> {
         return None;
     }
     // Of several checks the strongest names the line.
-    script.commands.iter().filter_map(of_command).min_by_key(|kind| match kind {
+    let kinds = script.commands.iter().filter_map(of_command);
+    let kind = kinds.min_by_key(|kind| match kind {
         Test => 0,
         Build => 1,
         Lint => 2,
-    })
+    })?;
+    let is_nothing_else = |command: &SimpleCommand| {
+        command.words.is_empty() && command.redirects.is_empty() || of_command(command).is_some()
+    };
+    Some(Checks { kind, alone: script.commands.iter().all(is_nothing_else) })
 }
 
 /// True for what ends or replaces the shell before it comes to the programs behind it, or only asks
@@ -155,6 +181,10 @@ fn of_script(name: &str) -> Option<CheckKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of_line(line: &str) -> Option<CheckKind> {
+        super::of_line(line).map(|checks| checks.kind)
+    }
 
     #[test]
     fn a_script_of_tests_is_known_by_its_name() {

@@ -45,6 +45,7 @@ fn ran(line: &str, exit_code: i32) -> ProgramRun {
         exit_code: Some(exit_code),
         check: None,
         counts: CheckCounts::default(),
+        unclear: false,
     }
 }
 
@@ -186,10 +187,141 @@ fn agents_in_the_same_tree_count() {
     let beside =
         fold(&[agent("a1", true, None), bash("cargo test", 0), ended("a1", Some(theirs.clone()))]);
     assert_eq!((beside.runs.len(), beside.runs_before), (0, 3));
-    let elsewhere = fold(&[agent("a1", false, Some("/w")), ended("a1", Some(theirs))]);
+    let elsewhere = fold(&[agent("a1", false, Some("/w")), ended("a1", Some(theirs.clone()))]);
     assert!(elsewhere.is_empty());
     let working = fold(&[agent("a1", true, None)]);
     assert_eq!(working.unknown[0].what, "agent a1 (worker)");
+}
+
+#[test]
+fn what_a_child_ran_proves_nothing_once_another_changed_files_beside_it() {
+    let ran_only = fold(&[bash("cargo test", 0)]);
+    let wrote = fold(&[edit(vec![change("c", None, Some("1"))])]);
+    let mine = || edit(vec![change("a", None, Some("1"))]);
+    let begin = |id: &str| agent(id, true, None);
+    let end = |id: &str, receipt: &Receipt| ended(id, Some(receipt.clone()));
+    let (tested, nothing) =
+        ("cargo test passed after the last edit", "nothing was run after the last edit");
+    let cases = [
+        ("it began after my edit", vec![mine(), begin("a1"), end("a1", &ran_only)], tested),
+        ("I edited meanwhile", vec![begin("a1"), mine(), end("a1", &ran_only)], nothing),
+        ("I edited after it", vec![begin("a1"), end("a1", &ran_only), mine()], nothing),
+        (
+            "another child wrote meanwhile",
+            vec![begin("a1"), begin("a2"), end("a2", &wrote), end("a1", &ran_only)],
+            nothing,
+        ),
+        (
+            "another child wrote, and ended later",
+            vec![begin("a1"), begin("a2"), end("a1", &ran_only), end("a2", &wrote)],
+            nothing,
+        ),
+        (
+            "another one wrote in a tree of its own",
+            vec![
+                mine(),
+                begin("a1"),
+                agent("a2", true, Some("/w")),
+                end("a2", &wrote),
+                end("a1", &ran_only),
+            ],
+            tested,
+        ),
+        (
+            "it ran in a tree of its own",
+            vec![mine(), agent("a1", true, Some("/w")), end("a1", &ran_only)],
+            nothing,
+        ),
+        (
+            "a call waited for it while another child wrote",
+            vec![begin("a2"), agent("a1", false, None), end("a2", &wrote), end("a1", &ran_only)],
+            nothing,
+        ),
+    ];
+    for (what, events, expected) in cases {
+        assert_eq!(fold(&events).line().as_deref(), Some(expected), "{what}");
+    }
+    // Also if the edit was in a turn before.
+    let mut former = ReceiptFold::default();
+    for event in [begin("a1"), mine()] {
+        former.apply(&event);
+    }
+    let mut next = former.carried_over();
+    next.apply(&end("a1", &ran_only));
+    let receipt = next.receipt().unwrap();
+    assert_eq!((receipt.runs.len(), receipt.runs_before), (0, 1));
+}
+
+#[test]
+fn a_process_counts_with_its_end_and_from_where_it_began() {
+    let start = |line: &str| {
+        done(ToolCallItem {
+            arguments: json!({"command": line}),
+            summary: "p1, running".into(),
+            title: line.into(),
+            ..call("process_start", ToolCallStatus::Done)
+        })
+    };
+    let told = |tool: &str, runs: Vec<ProgramRun>| {
+        done(ToolCallItem {
+            arguments: json!({"id": "p1"}),
+            exit_code: runs.first().and_then(|run| run.exit_code),
+            runs,
+            ..call(tool, ToolCallStatus::Done)
+        })
+    };
+    let mine = || edit(vec![change("a", None, Some("1"))]);
+    let end = |code| told("process_poll", vec![ran("cargo test", code)]);
+    let killed = ProgramRun { exit_code: None, ..ran("cargo test", 0) };
+    let at_once = done(ToolCallItem {
+        runs: vec![ran("cargo test", 101)],
+        exit_code: Some(101),
+        summary: "p1, exit 101".into(),
+        ..call("process_start", ToolCallStatus::Done)
+    });
+    for (events, expected) in [
+        (vec![mine(), start("cargo test"), end(0)], "cargo test passed after the last edit"),
+        (vec![mine(), start("cargo test"), end(101)], "cargo test FAILED after the last edit"),
+        (vec![mine(), at_once], "cargo test FAILED after the last edit"),
+        (vec![start("cargo test"), mine(), end(0)], "nothing was run after the last edit"),
+        (
+            vec![mine(), start("cargo test"), told("process_poll", vec![])],
+            "nothing was run after the last edit; 1 call whose effect is unknown",
+        ),
+        (
+            vec![mine(), start("cargo test"), told("process_stop", vec![killed])],
+            "cargo test did not end after the last edit",
+        ),
+    ] {
+        assert_eq!(fold(&events).line().as_deref(), Some(expected));
+    }
+    let before = fold(&[start("cargo test"), mine(), end(0)]);
+    assert_eq!((before.runs_before, before.unknown.len()), (1, 0));
+}
+
+#[test]
+fn a_failure_is_the_checks_only_if_nothing_else_in_the_line_can_fail() {
+    let some = |failed| CheckCounts { passed: Some(1), failed, ..CheckCounts::default() };
+    for (line, code, counts, unclear) in [
+        ("false && cargo test", 1, CheckCounts::default(), true),
+        ("cd lost && make test", 1, CheckCounts::default(), true),
+        ("cd x && cargo test", 101, some(Some(1)), false),
+        ("cargo test && ./deploy", 1, some(Some(0)), true),
+        ("cargo test && ./deploy", 0, some(Some(0)), false),
+        ("cargo build && cargo test", 101, CheckCounts::default(), false),
+        ("CI=1 cargo test", 101, CheckCounts::default(), false),
+        ("cargo test", 127, CheckCounts::default(), true),
+        ("./test.sh", 126, CheckCounts::default(), true),
+        ("cargo test", 101, CheckCounts::default(), false),
+    ] {
+        let run = ProgramRun { counts, ..ran(line, code) };
+        let judged = check::judged(&run);
+        assert_eq!((judged.unclear, judged.check.is_some()), (unclear, true), "{line}");
+    }
+    // A tool that names its check ran that and nothing else.
+    let own = ProgramRun { check: Some(CheckKind::Test), ..ran("sh -c x && y", 1) };
+    assert_eq!(check::judged(&own), own);
+    assert!(!check::judged(&ran("false && ls", 1)).unclear);
 }
 
 #[test]
@@ -225,7 +357,7 @@ fn lines_that_check_something_are_told_by_their_commands() {
         ("npm install", None),
         ("sh -c 'cargo test'", None),
     ] {
-        assert_eq!(check::of_line(line), expected, "{line}");
+        assert_eq!(check::of_line(line).map(|checks| checks.kind), expected, "{line}");
     }
 }
 

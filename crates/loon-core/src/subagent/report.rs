@@ -51,11 +51,12 @@ fn headline(status: SubagentStatus) -> String {
 }
 
 fn facts(finished: &SubagentFinished) -> String {
+    let about = if finished.usage.estimated_tokens.is_some() { "about " } else { "" };
     let mut facts = vec![
         format!("agent {}", finished.id),
         session_words(finished.child),
         count(finished.steps.into(), "step"),
-        count(finished.usage.total(), "token"),
+        format!("{about}{}", count(finished.usage.total(), "token")),
     ];
     facts.extend(finished.worktree.as_ref().map(worktree_words));
     facts.join("; ")

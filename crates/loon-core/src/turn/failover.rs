@@ -24,8 +24,8 @@ pub(super) struct Failover {
     last: Option<String>,
     /// Those whose answer broke since the last whole answer.
     broke: Vec<String>,
-    /// Those whose answer broke twice in a row; the turn asks them no more.
-    left: Vec<String>,
+    /// Those whose answer broke twice in a row, with what broke it; the turn asks them no more.
+    left: Vec<(String, String)>,
 }
 
 /// Whom to ask after an answer broke.
@@ -48,7 +48,7 @@ impl Failover {
         if let Some(last) = &self.last {
             route = route.led_by(last);
         }
-        for model in &self.left {
+        for (model, _) in &self.left {
             route = route.without(model).unwrap_or(route);
         }
         let route = Arc::new(route);
@@ -73,15 +73,31 @@ impl Failover {
     }
 
     /// A model whose answer broke is asked anew once, and then given up for the next one.
-    fn note_break(&mut self, model: String) -> Anew {
+    fn note_break(&mut self, model: String, why: &str) -> Anew {
         if !self.broke.contains(&model) {
             self.broke.push(model);
             return Anew::Same;
         }
         let rest = self.route.as_ref().and_then(|route| route.without(&model));
         let Some(rest) = rest else { return Anew::Nobody };
-        self.left.push(model.clone());
+        self.left.push((model.clone(), why.to_owned()));
         Anew::Next { from: model, to: rest.info().name.clone() }
+    }
+
+    /// The failure that ends a turn, with what broke the answers of the models it left before.
+    pub(super) fn explained(&self, mut failure: EffectFailure) -> EffectFailure {
+        let Some(route) = self.route.as_ref().filter(|_| !self.left.is_empty()) else {
+            return failure;
+        };
+        if failure.status == EffectStatus::Failed {
+            let last = failure.model.as_deref().unwrap_or(&route.info().name);
+            let left = self.left.iter().map(|(model, why)| (model.as_str(), why.as_str()));
+            let all = left.chain([(last, failure.error.message.as_str())]);
+            let words: Vec<String> = all.map(|(model, why)| format!("{model}: {why}")).collect();
+            failure.error.message =
+                format!("no model of {} gave a whole answer. {}", route.name(), words.join("; "));
+        }
+        failure
     }
 }
 
@@ -101,7 +117,7 @@ impl Session {
         let broken = failure.streamed && passing && failure.status == EffectStatus::Failed;
         let turn = self.running()?;
         let anew = match (broken, &failure.model) {
-            (true, Some(model)) => turn.failover.note_break(model.clone()),
+            (true, Some(model)) => turn.failover.note_break(model.clone(), &failure.error.message),
             _ => Anew::Nobody,
         };
         turn.asks_anew = !matches!(anew, Anew::Nobody);

@@ -308,6 +308,75 @@ fn waiting_for_a_person_to_raise_a_bound_costs_no_deadline() {
 }
 
 #[test]
+fn work_that_goes_on_while_a_person_is_waited_for_uses_up_the_deadline() {
+    let child = |id: &str, background| -> AgentEvent {
+        SubagentStarted {
+            id: id.to_owned(),
+            agent: "helper".to_owned(),
+            child: ExecutionId::generate(),
+            task: "x".to_owned(),
+            model: "p/m".to_owned(),
+            background,
+            worktree: None,
+        }
+        .into()
+    };
+    let end_of = |id: &str| {
+        let AgentEvent::SubagentFinished(end) = child_end(1) else { panic!() };
+        AgentEvent::from(SubagentFinished { id: id.to_owned(), ..end })
+    };
+    let waits = |id: &str| effect(id, EffectKind::Tool);
+    let worked = |events: Vec<(i64, AgentEvent)>| {
+        let events = [(0, turn())].into_iter().chain(events).chain([(100, turn_end())]);
+        fold(events.collect()).worked(at(100)).as_secs()
+    };
+    let (question, reply) = ("a1/t1/s0/c0", || answered("a1/t1/s0/c0"));
+    // Two calls wait for a child each; one child asks for a minute, the other goes on for 20 seconds.
+    let two = worked(vec![
+        (0, waits("c0")),
+        (0, child("a1", false)),
+        (0, waits("c1")),
+        (0, child("a2", false)),
+        (10, asked(question)),
+        (30, end_of("a2")),
+        (30, effect_end("c1", EffectStatus::Completed, Usage::default(), Cost::default())),
+        (70, reply()),
+    ]);
+    assert_eq!(two, 60);
+    // The other one asks too, from the 30th second on.
+    let both = worked(vec![
+        (0, waits("c0")),
+        (0, child("a1", false)),
+        (0, waits("c1")),
+        (0, child("a2", false)),
+        (10, asked(question)),
+        (30, asked("a2/t1/s0/c0")),
+        (70, reply()),
+        (80, answered("a2/t1/s0/c0")),
+    ]);
+    assert_eq!(both, 60);
+    // One in the background goes on until the 30th second, then asks, then ends.
+    let beside = worked(vec![
+        (0, child("a2", true)),
+        (0, waits("c0")),
+        (0, child("a1", false)),
+        (10, asked(question)),
+        (30, asked("a2/t1/s0/c0")),
+        (40, end_of("a2")),
+        (70, reply()),
+    ]);
+    assert_eq!(beside, 60);
+    // The same beside a question of its own.
+    let own = worked(vec![
+        (0, child("a2", true)),
+        (10, asked("t1/s0/c0")),
+        (30, end_of("a2")),
+        (70, answered("t1/s0/c0")),
+    ]);
+    assert_eq!(own, 60);
+}
+
+#[test]
 fn a_question_of_a_child_that_a_call_waits_for_costs_no_deadline() {
     let worked = |background, close: AgentEvent| {
         let child = SubagentStarted {

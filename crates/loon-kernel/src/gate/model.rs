@@ -1,10 +1,10 @@
 //! Model requests: sent along a route of models until one answers, metered in every case.
 
 mod attempts;
+mod estimate;
 mod meter;
 mod reroute;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loon_api::event::{EffectFinished, EffectKind, EffectStarted, EffectStatus, ItemCompleted};
@@ -137,12 +137,12 @@ impl Gate {
         let mut end = self.end_of(&effect, began, &meter, EffectStatus::Completed, None);
         end.output = serde_json::to_value(note).ok();
         records.push(end.into());
-        let Meter { all: Spent { usage, cost }, unpriced, .. } = meter;
+        let Spent { usage, cost } = meter.all;
         let records = recorder
             .record_all(Some(effect.turn), records)
             .await
             .map_err(|error| EffectFailure { usage, cost, ..unrecorded(&error) })?;
-        self.tell_metered(&unpriced).await;
+        self.tell_metered(&meter).await;
         let recorded = items_of(&records);
         let unmasked = unmasked(&items, &recorded);
         let stop = answer.stop;
@@ -219,7 +219,7 @@ impl Gate {
         let Spent { usage, cost } = meter.all;
         let failure = EffectFailure { status, error, usage, cost, streamed: meter.streamed, model };
         let recorded = self.execution.recorder().record(Some(effect.turn), end).await;
-        self.tell_metered(&meter.unpriced).await;
+        self.tell_metered(&meter).await;
         match recorded {
             Ok(_) => failure,
             // The cancel that stopped this effect has settled it already.
@@ -228,11 +228,14 @@ impl Gate {
         }
     }
 
-    /// Tells the front end what was used, and of which models it cannot be counted.
-    async fn tell_metered(&self, unpriced: &BTreeSet<String>) {
+    /// Tells the front end what was used, and of which models it is not surely known.
+    async fn tell_metered(&self, meter: &Meter) {
         self.tree.tell().await;
-        for model in unpriced {
+        for model in &meter.unpriced {
             self.tree.tell_unpriced(model).await;
+        }
+        for model in &meter.uncounted {
+            self.tree.tell_uncounted(model).await;
         }
     }
 

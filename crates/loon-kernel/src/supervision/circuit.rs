@@ -52,6 +52,8 @@ struct Shared {
 /// The circuit of one target.
 struct Circuit {
     place: Place,
+    /// What the last failure said.
+    cause: Option<String>,
     /// Grows with each failure that counts and each change of place, so that a call knows whether it
     /// began before.
     tally: u64,
@@ -74,10 +76,12 @@ enum Place {
 
 /// The circuit is open: the call must not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{target} failed too often in a row and is left alone for now")]
+#[error("{}{}", self.plainly(), self.because())]
 pub struct CircuitOpen {
     /// Which target.
     pub target: String,
+    /// What its last failure said, if that is known.
+    pub cause: Option<String>,
     /// Time until the next try is possible; absent while a trial is under way.
     pub wait: Option<Duration>,
 }
@@ -91,9 +95,17 @@ impl CircuitOpen {
     /// The error of a run that ends here: its own last one, if it had any.
     pub fn after(&self, former: Option<ErrorInfo>) -> ErrorInfo {
         match former {
-            Some(error) => error.hint(format!("{self}; {}", self.next_try())),
+            Some(error) => error.hint(format!("{}; {}", self.plainly(), self.next_try())),
             None => self.info(),
         }
+    }
+
+    fn plainly(&self) -> String {
+        format!("{} failed too often in a row and is left alone for now", self.target)
+    }
+
+    fn because(&self) -> String {
+        self.cause.as_ref().map_or_else(String::new, |cause| format!("; its last error: {cause}"))
     }
 
     fn next_try(&self) -> String {
@@ -155,9 +167,9 @@ impl Circuits {
         self.lock().get(target)?.refusal(target, now)
     }
 
-    /// Forgets the targets whose keys begin so: what they are has changed.
-    pub fn forget(&self, prefix: &str) {
-        self.lock().retain(|target, _| !target.starts_with(prefix));
+    /// Forgets what is known of a target: it is another one now.
+    pub fn forget(&self, target: &str) {
+        self.lock().remove(target);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Circuit>> {
@@ -167,7 +179,7 @@ impl Circuits {
 
 impl Default for Circuit {
     fn default() -> Self {
-        Self { place: Place::Closed { failures: 0 }, tally: 0 }
+        Self { place: Place::Closed { failures: 0 }, cause: None, tally: 0 }
     }
 }
 
@@ -179,7 +191,7 @@ impl Circuit {
             Place::Open { due, .. } if now >= due => return None,
             Place::Open { due, .. } => Some(due.saturating_sub(now)),
         };
-        Some(CircuitOpen { target: target.to_owned(), wait })
+        Some(CircuitOpen { target: target.to_owned(), cause: self.cause.clone(), wait })
     }
 
     fn change(&mut self, target: &str, place: Place) -> CircuitChanged {
@@ -207,6 +219,17 @@ impl Permit {
     /// The target begins to answer, which may take long: a trial has shown by now what it was to show.
     pub fn alive(&mut self) -> Option<CircuitChanged> {
         self.settle_trial(CallEnd::Success)
+    }
+
+    /// The call ended with this error, which is remembered if it says that the target failed.
+    pub fn fail(self, error: &ErrorInfo) -> Option<CircuitChanged> {
+        let outcome = CallEnd::of(error.code)?;
+        if outcome == CallEnd::Failure
+            && let Some(circuit) = self.circuits.lock().get_mut(&self.target)
+        {
+            circuit.cause = Some(error.message.clone());
+        }
+        self.end(outcome)
     }
 
     /// The call ended.

@@ -253,6 +253,7 @@ impl Decoder for AnthropicDecoder {
             cache_write_tokens: written,
             output_tokens: output,
             reasoning_tokens: None,
+            estimated_tokens: None,
         })
     }
 

@@ -1,6 +1,8 @@
 //! Errors as servers and gateways word them.
 
-use loon_api::ModelErrorKind::{Auth, ContextOverflow, Invalid, Overloaded, RateLimited, Refused};
+use loon_api::ModelErrorKind::{
+    Auth, ContextOverflow, Invalid, NotFound, Overloaded, RateLimited, Refused,
+};
 
 use super::*;
 use crate::testing::recording;
@@ -17,7 +19,7 @@ fn response(status: u16, body: &str) -> ModelError {
 fn recorded_errors_are_classified() {
     for (name, kind, message) in [
         ("error-key", Auth, "Invalid API Key"),
-        ("error-path", Invalid, "File Not Found"),
+        ("error-path", NotFound, "File Not Found"),
         (
             "error-json",
             Invalid,
@@ -186,7 +188,13 @@ fn rights_limits_refusals_and_faults_are_told_apart() {
         (403, r#"{"error":{"message":"Input flagged by moderation","code":403}}"#, Refused),
         (451, "", Refused),
         (400, "", Invalid),
-        (404, r#"{"error":{"message":"model 'x' not found","type":"api_error"}}"#, Invalid),
+        (404, r#"{"error":{"message":"model 'x' not found","type":"api_error"}}"#, NotFound),
+        (404, "", NotFound),
+        (
+            400,
+            r#"{"error":{"message":"x","type":"invalid_request_error","code":"model_not_found"}}"#,
+            NotFound,
+        ),
         (422, r#"{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}"#, Invalid),
         (500, r#"{"error":{"message":"x","type":"invalid_request_error"}}"#, Invalid),
         (501, r#"{"error":{"message":"x","type":"not_supported_error","code":501}}"#, Invalid),

@@ -259,6 +259,7 @@ fn usage(raw: &str) -> Usage {
         ),
         output_tokens: count(&report, &["/completion_tokens"]),
         reasoning_tokens: count(&report, &["/completion_tokens_details/reasoning_tokens"]),
+        estimated_tokens: None,
     })
 }
 

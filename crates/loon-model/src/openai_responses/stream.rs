@@ -324,6 +324,7 @@ fn usage_of(raw: &str) -> Usage {
         cache_write_tokens: count(&report, &["/input_tokens_details/cache_write_tokens"]),
         output_tokens: count(&report, &["/output_tokens"]),
         reasoning_tokens: count(&report, &["/output_tokens_details/reasoning_tokens"]),
+        estimated_tokens: None,
     })
 }
 

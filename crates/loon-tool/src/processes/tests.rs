@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use loon_api::Subject;
+use loon_api::{CheckCounts, Subject};
 use loon_exec::Spawner;
 use loon_kernel::{NativeTool, native_tool};
 use serde_json::{Value, json};
@@ -293,11 +293,45 @@ async fn folders_are_entered_and_lost_ones_named() {
 }
 
 #[tokio::test]
+async fn only_the_end_tells_what_ran_and_what_it_counted() {
+    let counting = "cargo() { echo 'test result: FAILED. 1 passed; 2 failed'; return 4; }";
+    let counts = CheckCounts { passed: Some(1), failed: Some(2), ..CheckCounts::default() };
+    let of = |line: &str, exit_code, counts| {
+        let line = format!("{counting}; read x; {line}");
+        ProgramRun { line, exit_code, check: None, counts, unclear: false }
+    };
+    for expected in [
+        of("cargo test", Some(4), counts),
+        // Counts of output that was lost would be wrong.
+        of("cargo test; head -c 20000000 /dev/zero", Some(0), CheckCounts::default()),
+        of("exec sleep 600", None, CheckCounts::default()),
+    ] {
+        let desk = desk();
+        let started = desk.call(&desk.start, json!({ "command": expected.line })).await;
+        assert_eq!(started.runs, []);
+        let entry = desk.entry("p1");
+        let output = if expected.exit_code.is_some() {
+            entry.process().write(b"\n").await.unwrap();
+            entry.process().ended().await;
+            desk.poll("p1").await
+        } else {
+            desk.stop("p1").await
+        };
+        assert_eq!(output.runs, [expected]);
+    }
+}
+
+fn start_plain(desk: &Desk, spawn: Spawn) -> Arc<Entry> {
+    let (line, title) = ("x".to_owned(), "x".to_owned());
+    desk.processes.start(spawn, Console::Pipes, line, title, PathBuf::new()).unwrap()
+}
+
+#[tokio::test]
 async fn there_are_only_so_many() {
     let desk = desk();
     for _ in 0..RUNNING {
         let spawn = Spawner::default().bash("read x", desk.folder.path());
-        desk.processes.start(spawn, Console::Pipes, "x".to_owned(), PathBuf::new()).unwrap();
+        start_plain(&desk, spawn);
     }
     assert!(desk.start("true").await.starts_with("16 processes run already"));
     desk.stop("p3").await;
@@ -318,8 +352,7 @@ async fn ended_ones_are_forgotten_when_there_are_too_many() {
     let mut last = None;
     for _ in 0..=ENDED + 1 {
         let spawn = Spawner::default().bash("true", desk.folder.path());
-        let entry =
-            desk.processes.start(spawn, Console::Pipes, "x".to_owned(), PathBuf::new()).unwrap();
+        let entry = start_plain(&desk, spawn);
         entry.process().ended().await;
         last = Some(entry);
     }

@@ -5,7 +5,7 @@ use loon_api::WorkStatus;
 use super::{Kind, Popup, Row, Value};
 use crate::glyphs::Glyphs;
 use crate::panel::{first_line, sign};
-use crate::session::{Session, count_words, waits_for};
+use crate::session::{Session, waits_for};
 
 /// The list, with the step in progress selected.
 pub(crate) fn open(session: &Session, glyphs: &Glyphs) -> Popup {
@@ -60,13 +60,14 @@ fn spent(session: &Session) -> Option<Row> {
         return None;
     }
     let usage = &session.usage;
-    let tokens = (usage.total() > 0).then(|| format!("{} tokens", count_words(usage.total())));
+    let tokens = (usage.total() > 0).then(|| format!("{} tokens", session.tokens_used()));
     let short: Vec<String> = session.money_words().into_iter().chain(tokens).collect();
     let mut about: Vec<String> = [
         (usage.input_tokens, "tokens in"),
         (usage.cached_tokens, "of them from the cache"),
         (usage.output_tokens, "tokens out"),
         (usage.reasoning_tokens, "of them thinking"),
+        (usage.estimated_tokens, "tokens by an estimate, which the server does not report"),
     ]
     .iter()
     .filter_map(|(count, words)| count.map(|count| format!("{count} {words}")))

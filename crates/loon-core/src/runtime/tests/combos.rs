@@ -6,7 +6,7 @@ use loon_kernel::{Member, Route};
 use super::*;
 
 /// A combo of models with these names and scripts.
-struct Combo(Vec<Arc<FakeModel>>);
+pub(super) struct Combo(pub(super) Vec<Arc<FakeModel>>);
 
 impl Models for Combo {
     fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
@@ -22,7 +22,7 @@ impl Models for Combo {
     }
 }
 
-fn member<const N: usize>(name: &str, steps: [Step; N]) -> Arc<FakeModel> {
+pub(super) fn member<const N: usize>(name: &str, steps: [Step; N]) -> Arc<FakeModel> {
     let info = ModelInfo { name: name.into(), context_tokens: None, max_output_tokens: None };
     Arc::new(FakeModel {
         info,
@@ -32,7 +32,7 @@ fn member<const N: usize>(name: &str, steps: [Step; N]) -> Arc<FakeModel> {
     })
 }
 
-fn busy() -> Step {
+pub(super) fn busy() -> Step {
     Step::Fail(ModelError::new(ModelErrorKind::Overloaded, "busy"))
 }
 
@@ -120,6 +120,11 @@ async fn answers_that_break_everywhere_end_the_turn() {
     assert_eq!(requests, [2, 2]);
     let last = ItemBody::AssistantMessage { text: "d".into(), incomplete: true };
     assert_eq!(items(&events).last().unwrap().body, last);
+    let error = finished(&events).error.clone().unwrap();
+    assert_eq!(
+        error.message,
+        "no model of combo/fast gave a whole answer. lab/a: connection lost; other/b: connection lost"
+    );
 }
 
 #[tokio::test]

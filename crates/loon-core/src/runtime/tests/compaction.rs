@@ -7,6 +7,8 @@ use loon_kernel::ManualClock;
 use super::*;
 use crate::ContextLimits;
 
+mod faults;
+
 /// Characters of a prompt that is about 2,300 tokens long.
 const LONG: usize = 8_000;
 
@@ -206,7 +208,13 @@ async fn h022_c061_a_summary_without_text_says_why_and_changes_nothing() {
     let (answers, causes): (Vec<Step>, Vec<&str>) = cases.into_iter().unzip();
     let tries = causes.len();
     let mut summaries = vec![say("use port 4711")];
-    summaries.extend(answers);
+    for answer in answers {
+        // What breaks once is asked for anew.
+        if let Step::Break(_) = answer {
+            summaries.push(Step::Break("half"));
+        }
+        summaries.push(answer);
+    }
     summaries.push(say("still: use port 4711"));
     let steps = (0..6).map(|n| say(&format!("answer {n}"))).collect();
     let bench = windowed(Some(100_000), steps, summaries);
@@ -321,10 +329,11 @@ async fn c061_a_broken_summarizer_is_asked_at_most_twice_for_one_input() {
 }
 
 #[tokio::test]
-async fn an_overflow_is_compacted_for_once_and_the_request_sent_anew() {
+async fn an_overflow_is_compacted_for_as_long_as_that_gains() {
     let overflow = || failing(ModelErrorKind::ContextOverflow, "too long");
-    let steps =
-        vec![say("one"), say("two"), overflow(), say("three"), overflow(), overflow(), say("end")];
+    let mut steps = vec![say("one"), say("two"), overflow(), say("three")];
+    steps.extend([overflow(), overflow(), say("four")]);
+    steps.extend((0..50).map(|_| overflow()));
     let bench = windowed(None, steps, Vec::new());
     let commands = vec![long("a"), long("b"), prompt("c"), long("d"), prompt("e")];
     let events = drive(&bench.deps, SessionChoice::New, commands).await;
@@ -336,12 +345,18 @@ async fn an_overflow_is_compacted_for_once_and_the_request_sent_anew() {
         })
         .collect();
     let ok = TurnStatus::Completed;
-    assert_eq!(ends[..3], [ok, ok, ok]);
-    assert_eq!(ends.len(), 5);
-    assert_eq!((ends[3], ends[4]), (TurnStatus::Failed, ok));
+    assert_eq!(ends, [ok, ok, ok, ok, TurnStatus::Failed]);
     let made = compactions(&events);
-    assert!(made.iter().all(|made| made.automatic) && !made.is_empty());
+    assert!(made.iter().all(|made| made.automatic));
+    assert!(made.iter().all(|made| made.tokens_after < made.tokens_before));
     let (_, sent) = split(&bench);
+    // Each pass had a smaller request for the same step.
+    let size = |at: usize| words(&sent[at]).len();
+    assert!(size(4) > size(5) && size(5) > size(6), "{} {} {}", size(4), size(5), size(6));
+    assert!((8..20).contains(&sent.len()), "{} requests", sent.len());
+    let error = finished(&events).error.clone().unwrap();
+    assert!(error.message.contains("too long"), "{}", error.message);
+    assert!(error.hints.iter().any(|hint| hint.contains("/compact")), "{:?}", error.hints);
     assert!(words(&sent[2]).contains("a xxx") && !words(&sent[3]).contains("a xxx"));
     assert!(words(&sent[3]).contains("U:c"));
 }

@@ -6,7 +6,7 @@ use loon_api::event::{CircuitChanged, EffectRetried, EffectStatus};
 use loon_api::{Answer, BoxFuture, Cost, ErrorCode, ErrorInfo, ModelError, TurnNumber, Usage};
 use tokio_util::sync::CancellationToken;
 
-use super::Meter;
+use super::{Meter, estimate};
 use crate::clock::in_words;
 use crate::clock::millis;
 use crate::error::KernelError;
@@ -29,12 +29,21 @@ struct Noticed<'a> {
     recorder: &'a Recorder,
     turn: TurnNumber,
     permit: &'a mut Permit,
+    told: Told,
+}
+
+/// What was told of an answer on its way.
+#[derive(Clone, Copy, Default)]
+struct Told {
     any: bool,
+    /// Bytes of text, reasoning and arguments.
+    bytes: u64,
 }
 
 impl Follow for Noticed<'_> {
     fn take(&mut self, progress: Progress) -> BoxFuture<'_, ()> {
-        if std::mem::replace(&mut self.any, true) {
+        self.told.bytes += progress.bytes();
+        if std::mem::replace(&mut self.told.any, true) {
             return self.follow.take(progress);
         }
         Box::pin(async {
@@ -68,10 +77,12 @@ impl Gate {
         effect.follow.asks(member.name());
         loop {
             let (ran, told) = self.attempt(effect, member, &mut permit, limits).await;
-            meter.streamed = told;
+            meter.streamed = told.any;
+            let told_so_far = Some(told.bytes);
             let error = match ran {
                 Ran::Returned(Ok(answer)) => {
-                    self.count(member, meter, answer.usage, true);
+                    let bytes = told.bytes.max(estimate::bytes_of(&answer));
+                    self.count(effect, member, meter, answer.usage, Some(bytes));
                     self.tell_circuit(effect.turn, permit.end(CallEnd::Success)).await;
                     return Ok(Attempts::Answered(answer));
                 }
@@ -84,11 +95,11 @@ impl Gate {
                     };
                     meter.streamed |= streamed;
                     // The server may have worked on it without a word.
-                    self.count(member, meter, usage, true);
+                    self.count(effect, member, meter, usage, told_so_far);
                     return Ok(Attempts::Failed(stop.status, stop.error));
                 }
                 Ran::Panicked(words) => {
-                    self.count(member, meter, Usage::default(), true);
+                    self.count(effect, member, meter, Usage::default(), told_so_far);
                     let message = format!("the model's adapter failed: {words}");
                     let error = ErrorInfo::new(ErrorCode::Internal, message);
                     return Ok(Attempts::Failed(EffectStatus::Failed, error));
@@ -96,13 +107,12 @@ impl Gate {
             };
             meter.streamed |= error.streamed;
             meter.failed += 1;
-            self.count(member, meter, error.usage, meter.streamed);
+            let worked = told_so_far.filter(|_| meter.streamed);
+            self.count(effect, member, meter, error.usage, worked);
             let failed = |error| Ok(Attempts::Failed(EffectStatus::Failed, error));
             let info = error.info();
-            if let Some(outcome) = CallEnd::of(info.code) {
-                self.tell_circuit(effect.turn, permit.end(outcome)).await;
-            }
-            if !error.is_retryable() || told {
+            self.tell_circuit(effect.turn, permit.fail(&info)).await;
+            if !error.is_retryable() || told.any {
                 return failed(info);
             }
             let Some(&own) = delays.next() else { return failed(info) };
@@ -141,14 +151,14 @@ impl Gate {
         }
     }
 
-    /// Sends the request once. Also says whether any of the answer was told on the way.
+    /// Sends the request once. Also says what of the answer was told on the way.
     async fn attempt(
         &self,
         effect: &mut ModelEffect<'_>,
         member: &Member,
         permit: &mut Permit,
         limits: &Limits<'_>,
-    ) -> (Ran<Result<Answer, ModelError>>, bool) {
+    ) -> (Ran<Result<Answer, ModelError>>, Told) {
         let stop = CancellationToken::new();
         let (progress, arriving) = progress_channel();
         effect.follow.begin(self.execution.recorder().now());
@@ -167,10 +177,10 @@ impl Gate {
             recorder: self.execution.recorder(),
             turn: effect.turn,
             permit,
-            any: false,
+            told: Told::default(),
         };
         let ran = followed(self.supervise(run, &stop, limits), arriving, &mut follow).await;
-        (ran, follow.any)
+        (ran, follow.told)
     }
 
     /// Tells the reader of the stream that a circuit changed, if it did.
@@ -206,18 +216,31 @@ impl Gate {
         }
     }
 
-    /// Adds one attempt to the meter. `used` says that it used tokens even if none were reported.
-    fn count(&self, member: &Member, meter: &mut Meter, usage: Usage, used: bool) {
+    /// Adds one attempt to the meter. `answered` is how many bytes of an answer came, if the server
+    /// worked on the request: then it used tokens even if none were reported.
+    fn count(
+        &self,
+        effect: &ModelEffect<'_>,
+        member: &Member,
+        meter: &mut Meter,
+        mut usage: Usage,
+        answered: Option<u64>,
+    ) {
+        let name = member.name();
         let mut cost = Cost::default();
-        if !usage.is_unknown() || used {
-            let known = (!usage.is_unknown()).then_some(usage);
-            match known.and_then(|usage| self.pricing.price(member.name(), &usage)) {
+        let known = (!usage.is_unknown()).then_some(usage);
+        if known.is_some() || answered.is_some() {
+            match known.and_then(|usage| self.pricing.price(name, &usage)) {
                 Some(price) => cost.usd = price,
                 None => {
                     cost.unpriced = 1;
-                    meter.unpriced.insert(member.name().to_owned());
+                    meter.unpriced.insert(name.to_owned());
                 }
             }
+        }
+        if let (None, Some(answered)) = (known, answered) {
+            usage.estimated_tokens = Some(estimate::tokens(effect.request, answered));
+            meter.uncounted.insert(name.to_owned());
         }
         meter.add(usage, cost);
     }

@@ -26,6 +26,8 @@ pub(super) struct Meter {
     pub(super) streamed: bool,
     /// Models some attempt at which has no known cost.
     pub(super) unpriced: BTreeSet<String>,
+    /// Models whose server did not say how many tokens some attempt took.
+    pub(super) uncounted: BTreeSet<String>,
 }
 
 impl Meter {

@@ -84,6 +84,7 @@ impl<'r> Heirs<'r> {
             | ErrorCode::Protocol
             | ErrorCode::RateLimited
             | ErrorCode::Auth
+            | ErrorCode::NotFound
             | ErrorCode::CircuitOpen => Some(Self::All),
             ErrorCode::ContextOverflow => Some(Self::LargerThan(from)),
             _ => None,

@@ -279,6 +279,46 @@ async fn k002_children_count_while_they_run_when_they_left_and_once_they_are_rec
 }
 
 #[tokio::test]
+async fn a_budget_in_tokens_counts_an_estimate_where_the_server_reports_nothing_and_says_so_once() {
+    for (max_tokens, notices) in [(Some(1_000), 1), (None, 0)] {
+        let mut house = house(None).await;
+        let tree = Tree::new(Budget { max_tokens, ..Budget::default() }, None);
+        let gate = house.gate(GateOptions { tree, ..options(vec![]) });
+        let words = "w".repeat(3_500);
+        let unreported = || answer(&words, Usage::default());
+        let broken = ModelError::new(ModelErrorKind::Invalid, "no");
+        let model = Arc::new(FakeModel::new([Ok(unreported()), Ok(unreported()), Err(broken)]));
+        let request = request();
+        let mut outcomes = Vec::new();
+        for step in 0..2 {
+            outcomes.push(gate.model(ask(step, &model, &request), said(step)).await);
+        }
+        let usage = outcomes[0].as_ref().unwrap().usage;
+        // Seven bytes are two tokens.
+        let estimated = usage.estimated_tokens.unwrap();
+        assert!((1_000..1_100).contains(&estimated), "{estimated}");
+        assert_eq!(usage, Usage { estimated_tokens: Some(estimated), ..Usage::default() });
+        if max_tokens.is_some() {
+            let failure = outcomes[1].as_ref().unwrap_err();
+            assert_eq!(failure.error.code, ErrorCode::QuotaExceeded);
+            let told = failure.error.message.clone();
+            assert_eq!(told, format!("the budget of 1000 tokens is spent ({estimated} used)"));
+        } else {
+            outcomes[1].as_ref().unwrap();
+            // What never reached the server took nothing.
+            let failure = gate.model(ask(2, &model, &request), said(2)).await.unwrap_err();
+            assert_eq!(failure.usage, Usage::default());
+        }
+        let told = passed(&mut house).into_iter().filter_map(|event| match event {
+            AgentEvent::Notice(notice) => Some(notice.message),
+            _ => None,
+        });
+        let told: Vec<String> = told.filter(|words| words.contains("estimate")).collect();
+        assert_eq!(told.len(), notices, "{told:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_unpriced_model_under_a_budget_in_dollars_is_told_once() {
     for (max_usd, notices) in [(Some(cents(100)), 1), (None, 0)] {
         let mut house = house(None).await;

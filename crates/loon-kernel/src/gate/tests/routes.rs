@@ -136,6 +136,33 @@ async fn what_one_model_cannot_answer_the_next_does_and_both_are_metered() {
 }
 
 #[tokio::test]
+async fn a_model_that_the_server_does_not_know_gives_way_and_opens_no_circuit() {
+    let unknown = (0..6).map(|_| Err(error(ModelErrorKind::NotFound)));
+    let answers = (0..6).map(|_| ok("hi"));
+    let mut bench = bench([model("lab/a", unknown), model("other/b", answers)]).await;
+    for _ in 0..6 {
+        assert_eq!(bench.ask().await.unwrap().model, "other/b");
+    }
+    assert_eq!(bench.ways()[5], way("lab/a", "other/b", ErrorCode::NotFound));
+    assert_eq!(bench.requests(), [6, 6]);
+}
+
+#[tokio::test]
+async fn who_is_left_alone_says_what_went_wrong_last() {
+    let lost = (0..5).map(|_| {
+        let error = ModelError::new(ModelErrorKind::Network, "connection reset");
+        Err(ModelError { streamed: true, ..error })
+    });
+    let mut bench = bench([model("lab/a", lost)]).await;
+    for _ in 0..5 {
+        bench.ask().await.unwrap_err();
+    }
+    let failure = bench.ask().await.unwrap_err();
+    assert_eq!(failure.error.code, ErrorCode::CircuitOpen);
+    assert!(failure.error.message.ends_with("its last error: connection reset"), "{failure}");
+}
+
+#[tokio::test]
 async fn a_model_is_asked_again_as_often_as_it_may_before_the_next_is() {
     let busy = || Err(error(ModelErrorKind::Overloaded));
     let bench =

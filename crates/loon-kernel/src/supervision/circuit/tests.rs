@@ -60,7 +60,10 @@ fn k017_a_circuit_opens_after_the_threshold_and_fails_fast_until_the_cooldown_pa
 
     clock.advance(Duration::from_millis(8_500));
     let open = refused(&circuits);
-    assert_eq!(open, CircuitOpen { target: LAB.into(), wait: Some(Duration::from_millis(1500)) });
+    assert_eq!(
+        open,
+        CircuitOpen { target: LAB.into(), cause: None, wait: Some(Duration::from_millis(1500)) }
+    );
     let info = open.info();
     assert_eq!(info.code, ErrorCode::CircuitOpen);
     assert_eq!(info.message, "provider:lab failed too often in a row and is left alone for now");
@@ -188,13 +191,38 @@ fn what_began_before_the_circuit_opened_does_not_close_it() {
 }
 
 #[test]
-fn a_target_that_changed_begins_anew() {
+fn a_target_that_changed_begins_anew_and_no_other_does() {
     let (_, circuits) = circuits();
     fail(&circuits, 3);
-    circuits.forget("mcp:");
+    circuits.forget("provider:la");
+    circuits.forget("provider:lab2");
     refused(&circuits);
-    circuits.forget("provider:");
+    circuits.forget(LAB);
     assert_eq!(circuits.refusal(LAB), None);
+}
+
+#[test]
+fn an_open_circuit_names_the_last_failure() {
+    let (clock, circuits) = circuits();
+    let fail_with = |code, message: &str| {
+        let (permit, _) = circuits.enter(LAB, &POLICY).unwrap();
+        permit.fail(&ErrorInfo::new(code, message))
+    };
+    fail_with(ErrorCode::Overloaded, "busy");
+    fail_with(ErrorCode::Network, "connection lost");
+    fail_with(ErrorCode::Auth, "wrong key");
+    assert_eq!(fail_with(ErrorCode::Cancelled, "stopped"), None);
+    assert_eq!(circuits.refusal(LAB), None);
+    assert!(fail_with(ErrorCode::Network, "no route to host").is_some());
+    let plain = "provider:lab failed too often in a row and is left alone for now";
+    let open = refused(&circuits);
+    assert_eq!(open.info().message, format!("{plain}; its last error: no route to host"));
+    // Beside that error it is not told twice.
+    let after = open.after(Some(ErrorInfo::new(ErrorCode::Network, "no route to host")));
+    assert_eq!(after.hints, [format!("{plain}; the next try is possible in 10 s")]);
+    clock.advance(seconds(10));
+    assert_eq!(fail_with(ErrorCode::Protocol, "no JSON").unwrap().state, CircuitState::Open);
+    assert_eq!(refused(&circuits).cause.as_deref(), Some("no JSON"));
 }
 
 #[derive(Clone, Debug)]

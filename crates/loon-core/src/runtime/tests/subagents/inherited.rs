@@ -62,7 +62,14 @@ async fn a_childs_question_is_answered_at_the_parents_front_end_and_its_rule_hol
 #[tokio::test]
 async fn the_budget_is_that_of_the_tree_also_after_a_resume() {
     let stage = stage(
-        vec![calls(vec![order("delegate", "helper")]), say("never asked for")],
+        vec![
+            Step::Answer(Answer {
+                parts: vec![order("delegate", "helper")],
+                stop: StopReason::ToolCalls,
+                usage: usage(0),
+            }),
+            say("never asked for"),
+        ],
         vec![
             Step::Answer(Answer {
                 parts: vec![call("change", 1)],
