@@ -151,19 +151,26 @@ fn a_bound_is_raised_while_the_request_waits_and_the_raise_holds_after_a_resume(
 }
 
 #[test]
-fn an_interrupt_and_the_end_of_input_end_the_wait_with_status_3() {
-    for interrupt in [true, false] {
+fn an_interrupt_ends_the_wait_with_status_130_and_the_end_of_input_with_3() {
+    let (interrupted, stopped) = ((130, "CANCELLED"), (3, "QUOTA_EXCEEDED"));
+    for (how, (code, error)) in
+        [("command", interrupted), ("signal", interrupted), ("end of input", stopped)]
+    {
         let server = server(&[30, 30]);
         let (home, repo) = priced(&server, "max_tokens = 30");
         let mut running = driven(&home, &repo, &[]);
         running.write_line(json!({"type": "prompt", "text": "go"}));
         running.wait_type("budget.reached");
-        if interrupt {
-            running.write_line(json!({"type": "interrupt"}));
-            running.wait_type("turn.finished");
+        match how {
+            "command" => running.write_line(json!({"type": "interrupt"})),
+            "signal" => running.signal(Signal::SIGINT),
+            _ => {}
+        }
+        if how != "end of input" {
+            assert_eq!(running.wait_type("turn.finished")["status"], "interrupted", "{how}");
         }
         running.close_input();
-        assert_eq!(end(&running.finish()), (Some(3), json!("QUOTA_EXCEEDED")));
+        assert_eq!(end(&running.finish()), (Some(code), json!(error)), "{how}");
         assert_eq!(server.requests().len(), 1);
     }
 }

@@ -69,6 +69,44 @@ fn a_stopped_process_that_wakes_up_writes_nothing_more() {
 }
 
 #[test]
+fn a_cancelled_session_whose_owner_does_not_answer_is_over_for_everybody() {
+    let server = ModelServer::queue([text("words").stall()]);
+    let (home, repo) = chat_setup(&server);
+    let mut running = Loon::exec(&home, repo.path(), ["go"]).start();
+    let exec = running.wait_type("item.delta")["exec"].as_str().expect("an id").to_owned();
+    let holder = home.journal(&exec).with_file_name("holder");
+    let held_by = || std::fs::read_to_string(&holder).expect("the holder");
+    let owner = held_by();
+    assert!(owner.contains(&running.pid().to_string()), "{owner}");
+    running.signal(Signal::SIGSTOP);
+    assert_eq!(cancel(&home, &repo, &[&exec, "--reason", "stuck"]).code, Some(0));
+    let list = Loon::new(&home, repo.path()).args(["sessions", "list", "--json"]).run().text();
+    let listed: Value = serde_json::from_str(list.trim()).expect("one session");
+    assert_eq!((&listed["cancelled"], &listed["live"]), (&json!(true), &Value::Null));
+    let list = Loon::new(&home, repo.path()).args(["sessions", "list"]).run().text();
+    assert!(list.contains(" cancelled "), "{list}");
+    // Who watches is told that it is over, and the watching ends.
+    let watched = Loon::new(&home, repo.path()).args(["sessions", "watch", &exec, "--json"]).run();
+    assert_eq!(watched.code, Some(0));
+    let over = watched.of_type("session.released")[0]["over"].clone();
+    assert!(over["message"].to_string().contains("was cancelled: stuck"), "{over}");
+    let refused = Loon::exec(&home, repo.path(), ["--resume", &exec, "--take-over", "on"]).run();
+    assert_eq!(refused.terminal()["error"]["code"], "CANCELLED");
+    assert_eq!(held_by(), owner, "nobody works in it, so nobody is said to");
+    running.signal(Signal::SIGCONT);
+    assert_eq!(running.finish().code, Some(143));
+}
+
+#[test]
+fn an_empty_id_is_told_as_that() {
+    let server = ModelServer::answering(|_| text("ok"));
+    let (home, repo) = chat_setup(&server);
+    let refused = cancel(&home, &repo, &[""]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("The id of the session is empty."), "{}", refused.stderr);
+}
+
+#[test]
 fn a_cancel_after_the_step_lets_its_calls_end() {
     let latch = Latch::new();
     let server =

@@ -46,6 +46,10 @@ impl Session {
         Loon::exec(&self.home, self.repo.path(), ["--resume", &self.exec, "go on"]).run()
     }
 
+    fn list(&self) -> String {
+        Loon::new(&self.home, self.repo.path()).args(["sessions", "list"]).run().text()
+    }
+
     fn sessions(&self, command: &str) -> Finished {
         Loon::new(&self.home, self.repo.path()).args(["sessions", command, &self.exec]).run()
     }
@@ -154,6 +158,38 @@ fn any_touched_line_is_found_and_no_turn_is_added_to_it() {
         let told = verified.text() + &verified.stderr;
         assert!(told.contains("line"), "{told}");
     }
+}
+
+#[test]
+fn a_damaged_journal_is_called_so_wherever_it_is_shown_and_no_archive_is_made_of_it() {
+    let session = Session::new();
+    let state = || {
+        let list = session.list();
+        list.split_whitespace().nth(6).map(str::to_owned).unwrap_or_default()
+    };
+    assert_eq!(state(), "open");
+    let good = session.bytes();
+    // The same length, and a line that can be read.
+    let bad = String::from_utf8(good.clone()).expect("text").replacen("\"go\"", "\"no\"", 1);
+    session.set(bad.as_bytes());
+    assert_eq!(state(), "damaged");
+    let archive = session.repo.path().join("archive");
+    let refused = Loon::new(&session.home, session.repo.path())
+        .args(["sessions", "export", &session.exec, "--archive", "-o"])
+        .args([archive.as_os_str()])
+        .run();
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("line ") && refused.stderr.contains("repair"));
+    assert!(!archive.exists());
+    for command in ["show", "export"] {
+        let shown = session.sessions(command);
+        assert_eq!(shown.code, Some(0));
+        assert!(shown.stderr.contains("may not be what happened"), "{}", shown.stderr);
+    }
+    // Put right again, it is an ordinary one.
+    session.set(&good);
+    assert_eq!(state(), "open");
+    assert_eq!(session.sessions("show").stderr, "");
 }
 
 #[test]

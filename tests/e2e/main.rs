@@ -24,6 +24,7 @@ mod scripts;
 mod secrets;
 mod sessions;
 mod skills;
+mod story;
 mod subagents;
 mod tools;
 mod tui;

@@ -148,6 +148,36 @@ fn a_mask_is_not_written_into_a_file() {
 }
 
 #[test]
+fn a_document_that_speaks_of_masks_is_written_and_edited() {
+    let server = ModelServer::by_step([
+        ask(write("doc.md", "A key shows as [secret: LAB_KEY].\n")),
+        ask(read("doc.md")),
+        ask(edit("doc.md", "as [secret: LAB_KEY]", "as [secret: LAB_KEY] in logs")),
+        text("done"),
+        ask(edit("doc.md", "[secret: LAB_KEY] in logs", "[secret: LAB_KEY] anywhere")),
+        text("done"),
+    ]);
+    let (home, repo) = chat_setup(&server);
+    let finished = run(&home, &repo, &["go"]);
+    assert_eq!(finished.terminal()["outcome"], "completed");
+    assert_eq!(repo.read("doc.md"), "A key shows as [secret: LAB_KEY] in logs.\n");
+    // Nobody knows any more whether the mask that was read stood for a secret.
+    run(&home, &repo, &["--resume", &finished.exec(), "on"]);
+    assert_eq!(repo.read("doc.md"), "A key shows as [secret: LAB_KEY] in logs.\n");
+}
+
+#[test]
+fn what_was_kept_until_a_change_is_recorded_is_gone_then() {
+    let server = ModelServer::by_step([ask(write("a-name-to-keep-out.txt", "x\n")), text("done")]);
+    let (home, repo) = chat_setup(&server);
+    let finished = run(&home, &repo, &["go"]);
+    assert_eq!(repo.read("a-name-to-keep-out.txt"), "x\n");
+    let folder = home.journal(&finished.exec()).parent().expect("a folder").to_owned();
+    let holding = holding(&folder, "a-name-to-keep-out");
+    assert!(holding.iter().all(|path| path.ends_with("journal.jsonl")), "{holding:?}");
+}
+
+#[test]
 fn shapes_can_be_switched_off_and_known_values_cannot() {
     let token = token();
     let server = ModelServer::answering({

@@ -318,6 +318,8 @@ fn who_watches_sees_each_item_and_the_end() {
     assert_eq!(first.finish().code, Some(0));
     let seen = watching.finish();
     assert_eq!(seen.code, Some(0));
+    let used = seen.of_type("resources.updated").pop().expect("what was used");
+    assert_eq!((&used["requests"], &used["count"]), (&json!(2), &json!(3)));
     assert_eq!(seen.of_type("session.released").len(), 1);
     assert_eq!(seen.of_type("turn.finished").len(), 1);
     let last = home.records(&exec).pop().expect("records");
@@ -336,12 +338,20 @@ fn a_session_is_taken_over_from_a_process_that_works_in_it() {
     first.wait_event("output", |event| event["type"] == "item.delta" && event["of"] == "output");
     let second =
         Loon::exec(&home, repo.path(), ["--resume", &exec, "--take-over", "go on"]).start();
+    let first_pid = first.pid();
     let ended = first.finish();
     assert_eq!((ended.code, &ended.terminal()["outcome"]), (Some(143), &json!("terminated")));
     let error = &ended.terminal()["error"];
     assert_eq!(error["code"], "FENCED");
     assert!(error["message"].as_str().is_some_and(|it| it.contains("was taken over")), "{error}");
     let second = second.finish();
+    let words = error["message"].to_string();
+    assert!(words.contains(&format!("from this process ({first_pid}) by process ")), "{words}");
+    let told = |notice: &Value| {
+        let wanted = format!("was taken over from process {first_pid} since ");
+        notice["message"].as_str().is_some_and(|words| words.contains(&wanted))
+    };
+    assert!(second.of_type("notice").iter().any(told), "{}", second.text());
     assert_eq!(second.terminal()["message"], "I go on from here.");
     assert_eq!(second.of_type("execution.resumed")[0]["unknown"], json!(["t1/s0/c0"]));
     assert_eq!(repo.read("log"), "once\n");
@@ -404,9 +414,33 @@ fn the_screen_searches_all_sessions_and_goes_on_in_what_it_finds() {
     screen.press(key::ENTER);
     screen.wait_for("count the pears");
     screen.paste("bananas");
-    screen.wait_for("the result speaks of bananas");
+    screen.wait_for("speaks of bananas");
     screen.press(key::ENTER);
     screen.wait_for("The answer speaks of cherries.");
+    leave(screen);
+}
+
+#[test]
+fn a_session_that_is_over_is_not_opened_and_the_screen_says_why() {
+    let server = ModelServer::answering(|request| text(format!("Re: {}", request.user_texts()[0])));
+    let (home, repo) = chat_setup(&server);
+    let over = run(&home, &repo, "count the pears");
+    let cancelled =
+        Loon::new(&home, repo.path()).args(["cancel", &over, "--reason", "enough pears"]).run();
+    assert_eq!(cancelled.code, Some(0));
+    let screen = screen(&home, &repo, &[]);
+    screen.wait_for("● ready");
+    screen.paste("stay here");
+    screen.wait_for("stay here");
+    screen.press(key::ENTER);
+    screen.wait_for("Re: stay here");
+    screen.paste("/resume");
+    screen.wait_for("/resume");
+    screen.press(key::ENTER);
+    screen.wait_for("cancelled");
+    screen.press(key::ENTER);
+    let shown = screen.wait_for("was cancelled: enough pears");
+    assert!(shown.contains("Re: stay here"), "the present session stays: {shown}");
     leave(screen);
 }
 

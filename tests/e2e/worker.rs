@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
 use loon_testkit::{Home, Loon, ModelServer, Repo, Running, call, text};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::scripts::chat_setup;
@@ -244,6 +245,49 @@ fn k055_an_interrupt_reaches_a_child_process() {
     let finished = running.finish();
     assert_eq!((finished.code, &finished.terminal()["outcome"]), (Some(143), &json!("terminated")));
     assert_eq!(home.records(&exec).last().expect("records")["type"], "execution.cancelled");
+}
+
+#[test]
+fn a_child_process_that_does_not_answer_is_not_waited_for() {
+    let server = ModelServer::queue([text("words").stall()]);
+    let (home, repo) = chat_setup(&server);
+    let mut running = Loon::exec(&home, repo.path(), ["--worker", "child", "go"]).start();
+    let exec = running.wait_type("item.delta")["exec"].as_str().expect("an id").to_owned();
+    let holder = std::fs::read(home.journal(&exec).with_file_name("holder")).expect("the holder");
+    let holder: Value = serde_json::from_slice(&holder).expect("JSON");
+    let child = i32::try_from(holder["pid"].as_i64().expect("a number")).expect("a process id");
+    assert_ne!(child, running.pid());
+    kill(Pid::from_raw(child), Signal::SIGSTOP).expect("the child");
+    running.signal(Signal::SIGINT);
+    let finished = running.finish();
+    assert_eq!(
+        (finished.code, &finished.terminal()["outcome"]),
+        (Some(130), &json!("interrupted"))
+    );
+    assert_eq!(finished.terminal()["error"]["code"], "OUTCOME_UNKNOWN");
+    assert_eq!(home.records(&exec).last().expect("records")["type"], "execution.cancelled");
+    // Killed, it is gone after a moment.
+    while crate::headless::is_alive(&child.to_string()) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_schedule_that_cannot_be_kept_is_refused_with_the_reason() {
+    let server = ModelServer::answering(|_| text("ok"));
+    let (home, repo) = chat_setup(&server);
+    let settings = std::fs::read_to_string(home.settings_path()).expect("settings");
+    for (when, cwd, why) in [
+        ("every = \"1h\"", "shop", "schedules.tick: cwd `shop` is relative"),
+        ("cron = \"0 0 30 2 *\"", "/srv", "schedules.tick: cron `0 0 30 2 *` never falls due"),
+    ] {
+        home.set_settings(&format!(
+            "{settings}\n[schedules.tick]\n{when}\nprompt = \"go\"\ncwd = \"{cwd}\"\n"
+        ));
+        let refused = Loon::new(&home, repo.path()).args(["worker", "--schedules"]).run();
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }
 
 /// The execution that a line of a schedule names, and how it went.

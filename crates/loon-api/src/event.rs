@@ -435,11 +435,17 @@ events! {
         session: ExecutionId,
         /// Who has it.
         holder: SessionHolder,
+        /// Who had it until then, if it was taken over.
+        #[serde(default)]
+        from: Option<SessionHolder>,
     }
     /// Passing: no process works in the watched session any more.
     SessionReleased = "session.released" {
         /// The session.
         session: ExecutionId,
+        /// Why nobody can go on in it, if it has come to its end.
+        #[serde(default)]
+        over: Option<ErrorInfo>,
     }
     /// Passing: the answer to `list_models`.
     ModelsListed = "models.listed" {

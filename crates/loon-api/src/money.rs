@@ -73,6 +73,24 @@ pub struct Cost {
     pub unpriced: u32,
 }
 
+impl Cost {
+    /// The known sum with cents, or with the first two digits that say something (`$0.00041`), and `+?`
+    /// behind it where more was used than is known. Nothing where no sum is known.
+    pub fn words(&self) -> Option<String> {
+        let exact = self.usd.amount();
+        if exact.is_zero() {
+            return None;
+        }
+        let exact = exact.to_string();
+        let (whole, part) = exact.split_once('.').unwrap_or((&exact, ""));
+        let leading = part.len() - part.trim_start_matches('0').len();
+        let digits = if whole == "0" { (leading + 2).max(2) } else { 2 };
+        let part = part.get(..digits).unwrap_or(part);
+        let more = if self.unpriced > 0 { "+?" } else { "" };
+        Some(format!("${whole}.{part:0<2}{more}"))
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -159,6 +177,16 @@ mod tests {
         assert!(estimated.is_unknown() && !sum.is_unknown());
         sum += estimated;
         assert_eq!((sum.total(), sum.estimated_tokens), (12, Some(7)));
+    }
+
+    #[test]
+    fn small_amounts_keep_the_digits_that_say_something() {
+        let words = |usd: &str, unpriced| Cost { usd: usd.parse().unwrap(), unpriced }.words();
+        assert_eq!(words("0.1134", 0).as_deref(), Some("$0.11"));
+        assert_eq!(words("0.000412", 0).as_deref(), Some("$0.00041"));
+        assert_eq!(words("12", 1).as_deref(), Some("$12.00+?"));
+        assert_eq!(words("3.5", 0).as_deref(), Some("$3.50"));
+        assert_eq!(words("0.00", 1), None);
     }
 
     #[test]

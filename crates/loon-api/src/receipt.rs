@@ -192,7 +192,8 @@ impl Receipt {
             let _ = write!(text, "\n  $ {}  {}{comma}{counts}", short(&run.line), end(run));
         }
         if self.runs_before > 0 {
-            let _ = write!(text, "\n  {} commands before the last edit", self.runs_before);
+            let commands = if self.runs_before == 1 { "command" } else { "commands" };
+            let _ = write!(text, "\n  {} {commands} before the last edit", self.runs_before);
         }
         for unknown in &self.unknown {
             let why = match unknown.cause {

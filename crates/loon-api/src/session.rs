@@ -124,7 +124,7 @@ pub struct SessionSummary {
     /// The session whose first records it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ExecutionId>,
-    /// A process writes it right now.
+    /// A process works in it right now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
     /// That process.
@@ -139,7 +139,7 @@ pub struct SessionSummary {
     /// Lists leave it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
-    /// Its journal cannot be read to the end.
+    /// Its journal is not as it was written, or cannot be read to the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
 }
@@ -176,8 +176,8 @@ impl SessionSummary {
     pub fn state(&self) -> &'static str {
         match self {
             Self { damaged: true, .. } => "damaged",
-            Self { live: true, .. } => "live",
             Self { cancelled: true, .. } => "cancelled",
+            Self { live: true, .. } => "live",
             Self { archived: true, .. } => "archived",
             Self { unfinished: true, .. } => "unfinished",
             _ => "open",

@@ -148,7 +148,8 @@ impl SessionIndex {
         });
         sessions.sort_by_key(|session| std::cmp::Reverse((session.updated, session.exec)));
         sessions.truncate(filter.limit.unwrap_or(usize::MAX));
-        for session in &mut sessions {
+        // Whoever still has the lease of a cancelled session can write nothing in it.
+        for session in sessions.iter_mut().filter(|session| !session.cancelled) {
             if let Some(holder) = store.holder(session.exec) {
                 session.live = true;
                 session.pid = Some(holder.pid);
@@ -188,7 +189,9 @@ impl SessionIndex {
         if let Some((session, _)) = exact {
             return Ok(Some(Changer { session: session.clone(), left_so: true }));
         }
-        let at_work = changes.into_iter().find(|(session, _)| store.is_live(session.exec));
+        let is_at_work =
+            |session: &SessionSummary| !session.cancelled && store.is_live(session.exec);
+        let at_work = changes.into_iter().find(|(session, _)| is_at_work(session));
         Ok(at_work.map(|(session, _)| Changer { session, left_so: false }))
     }
 

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{ExecutionCancelled, ExecutionResumed, Notice, NoticeLevel, StreamFinished};
+use loon_api::event::{ExecutionResumed, Notice, NoticeLevel, StreamFinished};
 use loon_api::{
     AgentEvent, Command, Cost, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Outcome,
     SessionAccess, SessionHolder, Usage, VERSION,
 };
 use loon_kernel::{
-    Execution, JournalStore, KernelError, Opening, ResumeOptions, StartOptions, StoreError,
+    Execution, JournalStore, KernelError, Opening, ResumeOptions, StartOptions, StoreError, end_of,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -24,12 +24,17 @@ use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given};
 use crate::session::{Leave, OPENING_ITEMS, Session, Summary};
 use crate::subagent::Lineage;
+use crate::turn::sentence;
 
 /// Events that may wait for a slow front end before the session waits too.
 const EVENT_CAPACITY: usize = 256;
 
 /// How long a session may take to come to its end once another process ended it.
 const CLOSING: Duration = Duration::from_secs(1);
+
+/// Between two looks for the one who took a session over, and how many there are at most.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 10;
 
 /// How long a front end may take for the last event of such a session.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -84,6 +89,15 @@ impl SessionChoice {
 pub(crate) fn held_by(store: &dyn JournalStore, exec: ExecutionId) -> Option<SessionHolder> {
     let holder = store.holder(exec)?;
     Some(SessionHolder { pid: Some(holder.pid), words: holder.words() })
+}
+
+/// Why a session that was chosen cannot be gone on in, if it has come to its end. Asked before the
+/// present one is left, so that a turn there goes on.
+pub(crate) async fn end_of_choice(deps: &Dependencies, choice: SessionChoice) -> Option<ErrorInfo> {
+    let (SessionChoice::Resume(exec) | SessionChoice::TakeOver(exec)) = choice else { return None };
+    let store = Arc::clone(&deps.store);
+    let end = tokio::task::spawn_blocking(move || end_of(store.as_ref(), exec)).await;
+    Some(end.ok()??.info())
 }
 
 /// Why a runtime cannot go on.
@@ -219,13 +233,17 @@ fn torn_remark(bytes: u64) -> String {
     format!("A crash left a record of the session unfinished; its {bytes} bytes were moved aside.")
 }
 
-/// The cancel that ended a session, if one did.
-fn cancel_of(store: &dyn JournalStore, exec: ExecutionId) -> Option<ExecutionCancelled> {
-    let records = store.read_lean(exec, Box::new(|_| false)).ok()?;
-    records.filter_map(Result::ok).find_map(|record| match record.event {
-        AgentEvent::ExecutionCancelled(cancelled) => Some(cancelled),
-        _ => None,
-    })
+fn taken_remark(former: &SessionHolder) -> String {
+    format!(
+        "This session was taken over from {}. What was under way there may have taken effect or not.",
+        former.words
+    )
+}
+
+/// An error in the words of a remark.
+fn remark_of(error: ErrorInfo) -> String {
+    let sentences = std::iter::once(error.message).chain(error.hints);
+    sentences.map(|words| sentence(&words)).collect::<Vec<_>>().join(" ")
 }
 
 impl Server {
@@ -234,18 +252,21 @@ impl Server {
         mut choice: SessionChoice,
         mut commands: mpsc::Receiver<Command>,
     ) -> Outcome {
-        let mut current: Option<(SessionChoice, ExecutionId)> = None;
+        // What is shown now, to go back to.
+        let mut current: Option<SessionChoice> = None;
+        // Why another session was not opened: told once the former one shows again.
+        let mut refused: Option<ErrorInfo> = None;
         loop {
             if let SessionChoice::Watch(exec) = choice {
-                match self.watch(exec, &mut commands).await {
+                match self.watch(exec, refused.take(), &mut commands).await {
                     Ok(Leave::Open(next)) => {
-                        current = Some((choice, exec));
+                        current = Some(choice);
                         choice = next;
                     }
                     Ok(leave) => return self.end_watching(exec, &leave).await,
                     Err(error) => match current.take() {
-                        Some((former, exec)) => {
-                            self.warn(exec, self.told(choice, &error)).await;
+                        Some(former) => {
+                            refused = Some(self.told(choice, &error));
                             choice = former;
                         }
                         None => return self.fail(None, error.info()).await,
@@ -256,9 +277,9 @@ impl Server {
             let opened = match self.open(choice).await {
                 Ok(opened) => opened,
                 Err(error) => match current.take() {
-                    // Asked for from inside a session: say so and go back to it.
-                    Some((former, exec)) => {
-                        self.warn(exec, self.told(choice, &error)).await;
+                    // Asked for from inside a session: go back to it and say so.
+                    Some(former) => {
+                        refused = Some(self.told(choice, &error));
                         choice = former;
                         continue;
                     }
@@ -266,13 +287,14 @@ impl Server {
                 },
             };
             let exec = opened.execution.exec();
-            current = Some((SessionChoice::Resume(exec), exec));
+            current = Some(SessionChoice::Resume(exec));
             let current = Some(exec);
             let over = opened.execution.cancel_token().clone();
             let missed = self.deps.catch_up();
             let mut deps = self.deps.clone();
             deps.options.remarks.extend(missed);
             deps.options.remarks.extend(opened.remarks);
+            deps.options.remarks.extend(refused.take().map(remark_of));
             let session =
                 Session::new(deps, Lineage::Root, opened.execution, opened.conversation, commands);
             let served = match session {
@@ -281,7 +303,7 @@ impl Server {
                     biased;
                     served = Box::pin(session.serve()) => served,
                     () = self.moment_after(&over) => {
-                        return self.end(current, self.fenced(exec), Outcome::Terminated).await;
+                        return self.end(current, self.fenced(exec).await, Outcome::Terminated).await;
                     }
                 },
                 Err(error) => return self.fail(current, error).await,
@@ -290,7 +312,7 @@ impl Server {
             self.deps.updates = served.updates;
             match (served.leave, served.summary) {
                 (_, Err(error)) if error.info().code == ErrorCode::Fenced => {
-                    return self.end(current, self.fenced(exec), Outcome::Terminated).await;
+                    return self.end(current, self.fenced(exec).await, Outcome::Terminated).await;
                 }
                 (_, Err(error)) => return self.fail(current, error.info()).await,
                 (Leave::Open(next), Ok(_)) => choice = next,
@@ -311,6 +333,10 @@ impl Server {
         let clock = Arc::clone(&self.deps.clock);
         let redactor = self.deps.redactor.clone();
         let options = &self.deps.options;
+        let former = match choice {
+            SessionChoice::TakeOver(exec) => held_by(store.as_ref(), exec),
+            _ => None,
+        };
         let execution = match choice.exec() {
             None => {
                 let start = StartOptions {
@@ -352,8 +378,9 @@ impl Server {
             Some(exec) => self.damage(exec).await,
             None => None,
         };
-        let remarks = torn.into_iter().chain(damage).chain(foreign.remark()).chain(branch.remark());
-        let remarks = remarks.collect();
+        let taken = former.as_ref().map(taken_remark);
+        let remarks = taken.into_iter().chain(torn).chain(damage);
+        let remarks = remarks.chain(foreign.remark()).chain(branch.remark()).collect();
         Ok(OpenSession { execution, conversation, remarks })
     }
 
@@ -413,20 +440,27 @@ impl Server {
     }
 
     /// What to say when another process took the session over, or cancelled it.
-    fn fenced(&self, exec: ExecutionId) -> ErrorInfo {
-        if let Some(ExecutionCancelled { reason }) = cancel_of(self.deps.store.as_ref(), exec) {
-            return KernelError::Cancelled { exec, reason }.info();
+    async fn fenced(&self, exec: ExecutionId) -> ErrorInfo {
+        let own = std::process::id();
+        // Who takes it writes the cancel, or says who works in it now, right after the fence.
+        for _ in 0..LOOKS {
+            if let Some(end) = end_of(self.deps.store.as_ref(), exec) {
+                return end.info();
+            }
+            // It may have come to its end since.
+            let holder = self.deps.store.last_holder(exec);
+            if let Some(holder) = holder.filter(|holder| holder.pid != own) {
+                let message = format!(
+                    "session {exec} was taken over from this process ({own}) by {}; nothing more is \
+                     written here",
+                    holder.words()
+                );
+                return ErrorInfo::new(ErrorCode::Fenced, message)
+                    .hint(format!("`loon sessions watch {exec}` shows what happens in it"));
+            }
+            self.deps.clock.sleep(LOOK).await;
         }
-        let info = StoreError::Fenced { exec }.info();
-        let other = held_by(self.deps.store.as_ref(), exec)
-            .filter(|holder| holder.pid != Some(std::process::id()));
-        let Some(holder) = other else { return info };
-        let message = format!(
-            "session {exec} was taken over by {}; nothing more is written here",
-            holder.words
-        );
-        ErrorInfo::new(ErrorCode::Fenced, message)
-            .hint(format!("`loon sessions watch {exec}` shows what happens in it"))
+        StoreError::Fenced { exec }.info()
     }
 
     async fn end_watching(&self, exec: ExecutionId, leave: &Leave) -> Outcome {

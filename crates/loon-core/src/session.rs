@@ -1,6 +1,7 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
 mod commands;
+mod leftovers;
 mod opening;
 mod shelf;
 
@@ -106,6 +107,7 @@ pub(crate) struct Session {
     commands: mpsc::Receiver<Command>,
     /// Looks into the index of sessions, which the turn does not wait for.
     looks: Looks,
+    leftovers: leftovers::LeftoverLook,
 }
 
 impl Session {
@@ -203,6 +205,7 @@ impl Session {
             resumed,
             commands,
             looks: Looks::default(),
+            leftovers: leftovers::LeftoverLook::default(),
         })
     }
 
@@ -223,6 +226,7 @@ impl Session {
     async fn serve_commands(&mut self) -> Result<(), RuntimeError> {
         self.close_open_turn().await?;
         self.settle_children().await?;
+        self.look_for_leftovers();
         self.tell_opened().await;
         self.begin_budget().await?;
         if !self.lineage.is_child() {

@@ -110,6 +110,7 @@ impl Session {
             TurnStarted { model: name, mode: self.authority.mode(), branch: self.branch.clone() };
         self.record(Some(number), started).await?;
         self.add_user_message(prompt, false).await?;
+        self.tell_leftovers().await?;
         let end = match opened {
             Ok(model) => self.steps(&model).await?,
             Err(error) => TurnEnd { status: TurnStatus::Failed, error: Some(error) },
@@ -141,12 +142,15 @@ impl Session {
         loop {
             self.apply_steering().await?;
             self.deliver_reports().await?;
+            if self.running()?.cancel.is_cancelled() {
+                return Ok(TurnEnd::interrupted());
+            }
             if let Some(end) = self.stopped_by_budget() {
                 return Ok(end);
             }
             let turn = self.running()?;
             let between_steps = turn.steps > 0;
-            if turn.cancel.is_cancelled() || (turn.stop.is_cancelled() && between_steps) {
+            if turn.stop.is_cancelled() && between_steps {
                 return Ok(TurnEnd::interrupted());
             }
             if between_steps && self.execution.is_asked_to_stop()? {

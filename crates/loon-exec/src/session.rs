@@ -16,6 +16,8 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use uuid::Uuid;
 
+use crate::owner::mark_of;
+
 /// The variable that marks what a run started. Runs within runs add theirs to it.
 const NAME: &str = "LOON_SPAWN";
 
@@ -25,33 +27,45 @@ const FEW: i32 = 200;
 
 /// Marks the processes of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark(String);
+pub(crate) struct Mark {
+    id: String,
+    /// The mark of all runs for the same owner.
+    owner: Option<String>,
+}
 
 impl Mark {
-    /// One that no other run has.
-    pub(crate) fn new() -> Self {
-        Self(Uuid::now_v7().to_string())
+    /// One that no other run has, for this owner.
+    pub(crate) fn new(owner: Option<&str>) -> Self {
+        Self { id: Uuid::now_v7().to_string(), owner: owner.map(mark_of) }
     }
 
     /// The variable to start the leader with, given all others. A run around ours must find its
     /// descendants too, so its mark stays.
     pub(crate) fn variable(&self) -> (OsString, OsString) {
         let mut value = std::env::var_os(NAME).unwrap_or_default();
-        if !value.is_empty() {
-            value.push(",");
+        for mark in self.owner.iter().chain([&self.id]) {
+            if !value.is_empty() {
+                value.push(",");
+            }
+            value.push(mark);
         }
-        value.push(&self.0);
         (NAME.into(), value)
     }
 
     /// True if this environment (`NAME=value` with a NUL after each) holds the mark.
     #[cfg(any(target_os = "linux", test))]
     fn is_in(&self, environment: &[u8]) -> bool {
-        environment
-            .split(|byte| *byte == 0)
-            .filter_map(|variable| variable.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))
-            .any(|value| value.split(|byte| *byte == b',').any(|mark| mark == self.0.as_bytes()))
+        marks(environment).any(|mark| mark == self.id.as_bytes())
     }
+}
+
+/// The marks in an environment (`NAME=value` with a NUL after each).
+#[cfg(any(target_os = "linux", test))]
+pub(crate) fn marks(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
+    environment
+        .split(|byte| *byte == 0)
+        .filter_map(|variable| variable.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))
+        .flat_map(|value| value.split(|byte| *byte == b','))
 }
 
 /// All that one leader started, itself included.
@@ -211,13 +225,13 @@ mod tests {
 
     #[test]
     fn marks_are_found_among_others() {
-        let (mark, other) = (Mark::new(), Mark::new());
+        let (mark, other) = (Mark::new(None), Mark::new(Some("an owner")));
         let holds = |text: String| mark.is_in(text.replace('|', "\0").as_bytes());
-        assert!(holds(format!("A=b|LOON_SPAWN={}|C=d|", mark.0)));
-        assert!(holds(format!("LOON_SPAWN={},{}|", other.0, mark.0)));
-        assert!(holds(format!("LOON_SPAWN={},{}|", mark.0, other.0)));
-        assert!(!holds(format!("LOON_SPAWN={}|", other.0)));
-        assert!(!holds(format!("X={}|LOON_SPAWNED={}|", mark.0, mark.0)));
+        assert!(holds(format!("A=b|LOON_SPAWN={}|C=d|", mark.id)));
+        assert!(holds(format!("LOON_SPAWN={},{}|", other.id, mark.id)));
+        assert!(holds(format!("LOON_SPAWN={},{}|", mark.id, other.id)));
+        assert!(!holds(format!("LOON_SPAWN={}|", other.id)));
+        assert!(!holds(format!("X={}|LOON_SPAWNED={}|", mark.id, mark.id)));
         assert!(!holds(String::new()));
     }
 }

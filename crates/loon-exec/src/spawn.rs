@@ -109,6 +109,7 @@ pub struct Finished {
 #[derive(Clone, Debug)]
 pub struct Spawner {
     hidden: watch::Receiver<Arc<[String]>>,
+    owner: Option<Arc<str>>,
 }
 
 impl Default for Spawner {
@@ -126,12 +127,18 @@ impl Spawner {
 
     /// The same with names that may change.
     pub fn following(hidden: watch::Receiver<Arc<[String]>>) -> Self {
-        Self { hidden }
+        Self { hidden, owner: None }
+    }
+
+    /// The same for one owner, whose processes [`crate::leftovers`] finds again.
+    #[must_use]
+    pub fn owned_by(&self, owner: &str) -> Self {
+        Self { owner: Some(owner.into()), ..self.clone() }
     }
 
     /// A program to run in `cwd`.
     pub fn program(&self, program: impl Into<OsString>, cwd: &Path) -> Spawn {
-        let spawn = Spawn::new(program.into(), cwd);
+        let spawn = Spawn { owner: self.owner.clone(), ..Spawn::new(program.into(), cwd) };
         self.hidden.borrow().iter().fold(spawn, Spawn::env_remove)
     }
 
@@ -157,6 +164,7 @@ impl Spawner {
 /// A process to be started.
 pub struct Spawn {
     program: OsString,
+    owner: Option<Arc<str>>,
     args: Vec<OsString>,
     cwd: PathBuf,
     env: Vec<(OsString, Option<OsString>)>,
@@ -172,6 +180,7 @@ impl Spawn {
     fn new(program: OsString, cwd: &Path) -> Self {
         Self {
             program,
+            owner: None,
             args: Vec::new(),
             cwd: cwd.to_owned(),
             env: Vec::new(),
@@ -301,7 +310,7 @@ impl Spawn {
 
     /// Starts the leader.
     pub(crate) fn lead(&self, stdio: Stdio<'_>) -> io::Result<Group> {
-        let mark = Mark::new();
+        let mark = Mark::new(self.owner.as_deref());
         let leader = Leader {
             argv: &self.argv()?,
             env: &self.environment(&mark)?,

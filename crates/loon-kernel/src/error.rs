@@ -60,7 +60,9 @@ impl KernelError {
             Self::Store(error) => error.info(),
             Self::Expired { .. } => ErrorInfo::new(self.code(), self.to_string())
                 .hint("`--deadline TIME` gives a session that is not over yet more time"),
-            Self::Cancelled { .. } | Self::Ended { .. } | Self::Interrupted { .. } => {
+            Self::Cancelled { exec, .. } => ErrorInfo::new(self.code(), self.to_string())
+                .hint(format!("`loon sessions fork {exec}` goes on in a new session")),
+            Self::Ended { .. } | Self::Interrupted { .. } => {
                 ErrorInfo::new(self.code(), self.to_string())
             }
         }

@@ -23,6 +23,11 @@ use crate::secrets::Redactor;
 use crate::store::{JournalStore, JournalWriter, StopRequest, StoreError};
 
 mod lease;
+mod state;
+
+pub use state::end_of;
+use state::refuse_over;
+pub(crate) use state::{read_state, state_of};
 
 /// How long a cancel waits for running effects to end by themselves before it settles them.
 const SETTLE: Duration = Duration::from_millis(800);
@@ -138,7 +143,11 @@ impl Execution {
         let ResumeOptions { exec, opening, deadline } = options;
         let opened = match opening {
             Opening::IfFree => store.open(exec)?,
-            Opening::TakeOver => store.take_over(exec)?,
+            Opening::TakeOver => {
+                // Before anything is taken: where it is refused, its writer goes on undisturbed.
+                refuse_over(exec, &read_state(store.as_ref(), exec)?)?;
+                store.take_over(exec)?
+            }
         };
         let mut state = ExecutionState::default();
         for envelope in store.read_lean(exec, Box::new(|_| false))? {
@@ -146,12 +155,7 @@ impl Execution {
             state.apply(&envelope);
             each(&envelope);
         }
-        if let Some(reason) = state.cancelled {
-            return Err(KernelError::Cancelled { exec, reason });
-        }
-        if state.is_over() {
-            return Err(KernelError::Ended { exec });
-        }
+        refuse_over(exec, &state)?;
         let now = later(clock.now(), &state);
         if let Some(StopRequest { reason }) = store.asked_to_stop(exec)? {
             let last = ExecutionCancelled { reason: reason.clone() };
@@ -348,15 +352,16 @@ pub fn cancel_by_id(
 ) -> Result<Cancelled, KernelError> {
     let last = ExecutionCancelled { reason: reason.map(|reason| redactor.text(reason)) };
     let is_live = store.is_live(exec);
-    if mode == CancelMode::AfterStep && is_live {
+    let state = read_state(store, exec)?;
+    if state.is_over() {
+        return Ok(Cancelled::Before);
+    }
+    if mode == CancelMode::AfterStep && is_live && state.turn.is_some() {
+        store.ask_to_stop(exec, last.reason.as_deref())?;
+        // The turn may have ended before the word was there, and nobody looks for it then.
         let state = read_state(store, exec)?;
-        if !state.is_over() && state.turn.is_some() {
-            store.ask_to_stop(exec, last.reason.as_deref())?;
-            // The turn may have ended before the word was there, and nobody looks for it then.
-            let state = read_state(store, exec)?;
-            if state.turn.is_some() || state.cancelled.is_some() {
-                return Ok(Cancelled::AfterStep);
-            }
+        if state.turn.is_some() || state.cancelled.is_some() {
+            return Ok(Cancelled::AfterStep);
         }
     }
     loop {
@@ -375,7 +380,7 @@ fn take_and_end(
     is_live: bool,
     last: ExecutionCancelled,
 ) -> Result<Cancelled, KernelError> {
-    let writer = store.take_over(exec)?.writer;
+    let writer = store.take_over_to_end(exec)?.writer;
     let state = read_state(store, exec)?;
     if state.is_over() {
         return Ok(Cancelled::Before);
@@ -400,27 +405,6 @@ pub(crate) async fn cancel_now(
         cancel_by_id(store.as_ref(), clock.as_ref(), &redactor, exec, CancelMode::Now, reason)
     })
     .await
-}
-
-/// [`read_state`], off the threads of the runtime.
-pub(crate) async fn state_of(
-    store: &Arc<dyn JournalStore>,
-    exec: ExecutionId,
-) -> Result<ExecutionState, KernelError> {
-    let store = Arc::clone(store);
-    off_runtime(exec, "reading its state", move || read_state(store.as_ref(), exec)).await
-}
-
-/// The state of an execution that nobody here owns.
-pub(crate) fn read_state(
-    store: &dyn JournalStore,
-    exec: ExecutionId,
-) -> Result<ExecutionState, KernelError> {
-    let mut state = ExecutionState::default();
-    for envelope in store.read(exec)? {
-        state.apply(&envelope?);
-    }
-    Ok(state)
 }
 
 /// Writes the ends of effects that have none, and then the record after which nothing follows.

@@ -1,8 +1,10 @@
 //! Isolated tools: programs in a child process of their own, which are asked in lines of JSON.
 //!
 //! A request is `{"id", "input"}`, its answer `{"id", "ok"}` or `{"id", "error"}`. The child stays for
-//! the next call. It may be started ahead; a call that finds none starts one.
+//! the next call. It may be started ahead; a call that finds none starts one. Lines that are no answer
+//! to the call are passed over: what a program says unasked answers nothing, and no id can be guessed.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loon_exec::{LineChild, Spawn, SpawnError};
@@ -21,14 +23,8 @@ type MakeChild = dyn Fn() -> Spawn + Send + Sync;
 /// A program that answers in lines of JSON.
 pub struct IsolatedTool {
     make: Box<MakeChild>,
-    idle: Mutex<Idle>,
-}
-
-/// The child that waits for a call.
-#[derive(Default)]
-struct Idle {
-    child: Option<LineChild>,
-    calls: u64,
+    /// The child that waits for a call.
+    idle: Mutex<Option<LineChild>>,
 }
 
 /// Why a call gave nothing.
@@ -66,7 +62,7 @@ impl IsolatedTool {
         Self { make: Box::new(make), idle: Mutex::default() }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Idle> {
+    fn idle(&self) -> MutexGuard<'_, Option<LineChild>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,8 +70,8 @@ impl IsolatedTool {
     /// meets it again, and tells. Must be called inside a tokio runtime.
     pub fn warm(&self) {
         let mut idle = self.idle();
-        if idle.child.as_ref().is_none_or(LineChild::has_ended) {
-            idle.child = (self.make)().start_lines().ok();
+        if idle.as_ref().is_none_or(LineChild::has_ended) {
+            *idle = (self.make)().start_lines().ok();
         }
     }
 
@@ -86,12 +82,9 @@ impl IsolatedTool {
         input: &Value,
         cancel: &CancellationToken,
     ) -> Result<Value, IsolatedError> {
-        let (ready, id) = {
-            let mut idle = self.idle();
-            idle.calls += 1;
-            (idle.child.take().filter(|child| !child.has_ended()), idle.calls)
-        };
+        let id = new_id();
         let request = json!({"id": id, "input": input}).to_string();
+        let ready = self.idle().take().filter(|child| !child.has_ended());
         let mut child = match ready {
             // One that has just ended is replaced; it cannot have heard the request.
             Some(child) if child.send(request.as_bytes()).await.is_ok() => child,
@@ -103,23 +96,31 @@ impl IsolatedTool {
                 child
             }
         };
-        let line = tokio::select! {
-            biased;
-            line = child.next(MAX_ANSWER) => line,
-            () = cancel.cancelled() => {
-                child.stop().await;
-                return Err(IsolatedError::Stopped);
+        let mut passed_over = 0;
+        let answer = loop {
+            let line = tokio::select! {
+                biased;
+                () = cancel.cancelled() => match passed_over {
+                    0 => {
+                        child.stop().await;
+                        return Err(IsolatedError::Stopped);
+                    }
+                    lines => break Err(format!("{lines} lines, and none answers the call")),
+                },
+                line = child.next(MAX_ANSWER) => line,
+            };
+            match line {
+                Ok(Some(line)) => match serde_json::from_slice::<Answer>(&line) {
+                    Ok(answer) if answer.id == id => break Ok(answer),
+                    Ok(_) | Err(_) => passed_over += 1,
+                },
+                Ok(None) => break Err("it ended".to_owned()),
+                Err(error) => break Err(error.to_string()),
             }
         };
-        let answer = match line {
-            Ok(Some(line)) => serde_json::from_slice::<Answer>(&line)
-                .map_err(|error| format!("a line that is no answer: {error}")),
-            Ok(None) => Err("it ended".to_owned()),
-            Err(error) => Err(error.to_string()),
-        };
         match answer {
-            Ok(Answer { id: of, ok, error }) if of == id && ok.is_some() != error.is_some() => {
-                self.idle().child.get_or_insert(child);
+            Ok(Answer { ok, error, .. }) if ok.is_some() != error.is_some() => {
+                self.idle().get_or_insert(child);
                 match (ok, error) {
                     (Some(ok), _) => Ok(ok),
                     (None, Some(Value::String(words))) => Err(IsolatedError::Failed(words)),
@@ -127,12 +128,17 @@ impl IsolatedTool {
                 }
             }
             Ok(_) => {
-                let reason = format!("an answer needs the id {id} and either ok or error");
+                let reason = "an answer needs either ok or error".to_owned();
                 Err(no_answer(&child, reason).await)
             }
             Err(reason) => Err(no_answer(&child, reason).await),
         }
     }
+}
+
+/// A number that nobody can guess, and that any program can hold.
+fn new_id() -> u64 {
+    RandomState::new().build_hasher().finish() & 0x7fff_ffff
 }
 
 /// A child that cannot be understood is ended; what it said on standard error may tell why.
@@ -169,12 +175,22 @@ mod tests {
         tool.call(admitted, &json!({"n": 1}), &CancellationToken::new()).await
     }
 
-    /// Answers with the number of calls it has heard.
-    const COUNTS: &str = r#"n=0; while read -r it; do n=$((n+1)); id=${it#*:}; id=${id%%,*}; echo "{\"id\":$id,\"ok\":$n}"; done"#;
+    /// Answers each call with `answer`, in which `$n` is the number of calls so far, and then runs
+    /// `more`.
+    fn answering(answer: &str, more: &str) -> String {
+        format!(
+            r#"n=0; while read -r it; do n=$((n+1)); id=${{it#*:}}; id=${{id%%,*}}; echo "{{\"id\":$id,{answer}}}"; {more}
+            done"#
+        )
+    }
+
+    fn counting() -> String {
+        answering(r#"\"ok\":$n"#, "")
+    }
 
     #[tokio::test]
     async fn k067_k072_a_child_started_ahead_answers_the_first_call_and_stays() {
-        let (tool, starts) = tool(COUNTS);
+        let (tool, starts) = tool(&counting());
         tool.warm();
         tool.warm();
         assert_eq!(starts.load(Ordering::SeqCst), 1);
@@ -184,7 +200,7 @@ mod tests {
 
     #[tokio::test]
     async fn k066_without_a_child_ahead_the_call_starts_one() {
-        let (tool, starts) = tool(COUNTS);
+        let (tool, starts) = tool(&counting());
         assert_eq!(starts.load(Ordering::SeqCst), 0);
         assert_eq!(ask(&tool).await.unwrap(), json!(1));
         let missing = IsolatedTool::new(|| Spawner::default().program("/no/such", Path::new("/")));
@@ -193,21 +209,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_is_an_answer_and_nonsense_ends_the_child() {
-        let (failing, starts) =
-            tool(r#"while read -r it; do echo '{"id":1,"error":"no such page"}'; done"#);
+    async fn an_error_is_an_answer_and_neither_ends_the_child() {
+        let (failing, starts) = tool(&answering(r#"\"error\":\"no such page\""#, ""));
         let error = ask(&failing).await.unwrap_err();
         assert!(
             matches!(&error, IsolatedError::Failed(words) if words == "no such page"),
             "{error}"
         );
-        // The second answer has the id of the first call.
-        let error = ask(&failing).await.unwrap_err();
+        let (wrong, _) = tool(&answering(r#"\"neither\":0"#, ""));
+        let error = ask(&wrong).await.unwrap_err();
         assert!(matches!(&error, IsolatedError::NoAnswer { .. }), "{error}");
-        assert_eq!(starts.load(Ordering::SeqCst), 1);
+        assert!(wrong.idle().is_none() && starts.load(Ordering::SeqCst) == 1);
         let (dying, _) = tool("read -r it; echo oh no >&2; exit 2");
         let error = ask(&dying).await.unwrap_err();
         assert_eq!(error.to_string(), "the program gave no answer: it ended: oh no");
+    }
+
+    #[tokio::test]
+    async fn what_is_said_unasked_is_no_answer_to_the_next_call() {
+        // After each answer: words, the same answer again, and one to a call that may come.
+        let more = r#"echo words; echo "{\"id\":$id,\"ok\":99}"; echo "{\"id\":2,\"ok\":99}""#;
+        let (tool, starts) = tool(&answering(r#"\"ok\":$n"#, more));
+        for wanted in 1..=4 {
+            assert_eq!(ask(&tool).await.unwrap(), json!(wanted));
+        }
+        assert_eq!(starts.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_only_says_other_things_is_told_apart_when_it_is_stopped() {
+        let (tool, _) = tool("echo words; while :; do sleep 0.01; echo words; done");
+        let cancel = CancellationToken::new();
+        let input = json!({});
+        let call = tool.call(Admitted::new(EffectKey::new("k")), &input, &cancel);
+        let stop = async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            cancel.cancel();
+        };
+        let error = tokio::join!(call, stop).0.unwrap_err();
+        assert!(error.to_string().contains("none answers the call"), "{error}");
     }
 
     #[tokio::test]
@@ -218,6 +258,6 @@ mod tests {
         let admitted = Admitted::new(EffectKey::new("k"));
         let stopped = tool.call(admitted, &json!({}), &cancel).await;
         assert!(matches!(stopped, Err(IsolatedError::Stopped)));
-        assert!(tool.idle().child.is_none());
+        assert!(tool.idle().is_none());
     }
 }

@@ -25,7 +25,7 @@ pub mod tree;
 pub use clock::{ManualClock, SystemClock};
 pub use error::KernelError;
 pub use execution::{
-    CancelMode, Cancelled, Execution, Opening, ResumeOptions, StartOptions, cancel_by_id,
+    CancelMode, Cancelled, Execution, Opening, ResumeOptions, StartOptions, cancel_by_id, end_of,
 };
 pub use flow::{
     Flow, FlowContext, FlowError, FlowRunner, Flows, RunError, Signal, SignalError, Start,

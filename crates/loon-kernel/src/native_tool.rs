@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::{BoxFuture, Subject, ToolClass, ToolSpec};
+use loon_api::{BoxFuture, EffectKey, Subject, ToolClass, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value;
@@ -43,6 +43,9 @@ pub trait NativeTool: Send + Sync + 'static {
     fn running(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Hears that the outcome of one of its calls is recorded.
+    fn recorded(&self, _key: &EffectKey) {}
 
     /// Makes the call.
     fn run(&self, args: Self::Args, cx: &EffectContext) -> impl Future<Output = ToolOutput> + Send;
@@ -131,6 +134,10 @@ impl<T: NativeTool> Tool for Native<T> {
 
     fn running(&self) -> Vec<String> {
         self.tool.running()
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        self.tool.recorded(key);
     }
 
     fn run<'a>(

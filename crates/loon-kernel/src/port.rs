@@ -152,6 +152,10 @@ pub trait Tool: Send + Sync {
     /// silent. Called inside a tokio runtime.
     fn warm(&self) {}
 
+    /// Hears that the outcome of one of its calls is recorded: what was kept in case it would not come to
+    /// that can go.
+    fn recorded(&self, _key: &EffectKey) {}
+
     /// Makes the call. A failure of the tool itself is an output with `is_error`.
     fn run<'a>(
         &'a self,

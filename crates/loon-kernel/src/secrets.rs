@@ -16,6 +16,7 @@ mod judge;
 mod mask;
 mod patterns;
 mod shape;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,8 +53,8 @@ impl Redactor {
 
     /// Looks for shapes from now on, or no longer.
     pub fn look_for_shapes(&self, shapes: bool) {
-        let known = self.patterns().known().clone();
-        self.replace(Patterns::new(known, shapes));
+        let now = self.patterns();
+        self.replace(Patterns::new(now.known().clone(), shapes, now.placed().clone()));
     }
 
     /// Learns values, each with the name its mask carries. What was learned once stays masked. Gives
@@ -71,7 +72,7 @@ impl Redactor {
             }
         }
         if known != *now.known() {
-            self.replace(Patterns::new(known, now.shapes()));
+            self.replace(Patterns::new(known, now.shapes(), now.placed().clone()));
         }
         short
     }
@@ -87,13 +88,22 @@ impl Redactor {
         MaskStream::new(self.patterns())
     }
 
-    /// True if the text holds a mask that this redactor may have put there.
-    pub fn finds_mask(&self, text: &str) -> bool {
+    /// The masks in a text that a redactor may have put there.
+    pub fn masks_in<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let patterns = self.patterns();
-        text.match_indices(MASK).any(|(at, _)| {
-            let rest = &text[at + MASK.len()..];
-            rest.find(']').is_some_and(|end| patterns.has_label(&rest[..end]))
-        })
+        let masks = text.match_indices(MASK).filter_map(|(at, _)| {
+            let label = text[at + MASK.len()..].split_once(']')?.0;
+            let end = at + MASK.len() + label.len();
+            patterns.has_label(label).then_some(&text[at..=end])
+        });
+        masks.collect()
+    }
+
+    /// True if this redactor has put such a mask in the place of a secret, in whatever text. Else it is
+    /// a quotation: of a document that speaks of masks, say.
+    pub fn has_placed(&self, mask: &str) -> bool {
+        let label = mask.strip_prefix(MASK).and_then(|rest| rest.strip_suffix(']'));
+        label.is_some_and(|label| self.patterns().was_placed(label))
     }
 
     fn patterns(&self) -> Arc<Patterns> {

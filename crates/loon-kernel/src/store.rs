@@ -43,6 +43,11 @@ pub trait JournalStore: Send + Sync {
     /// gets [`StoreError::Fenced`].
     fn take_over(&self, exec: ExecutionId) -> Result<Opened, StoreError>;
 
+    /// The same only to write its end: nobody is told that somebody else works in it now.
+    fn take_over_to_end(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        self.take_over(exec)
+    }
+
     /// Reads all records in a stream, with payloads put back in place. A torn end is passed over; a
     /// broken line with records after it is [`StoreError::Corrupt`].
     fn read(&self, exec: ExecutionId) -> Result<Records, StoreError>;
@@ -60,6 +65,11 @@ pub trait JournalStore: Send + Sync {
 
     /// Who writes it at the moment.
     fn holder(&self, exec: ExecutionId) -> Option<Holder>;
+
+    /// Who opened it last to work in it, gone or not.
+    fn last_holder(&self, exec: ExecutionId) -> Option<Holder> {
+        self.holder(exec)
+    }
 
     /// Tells of its changes from now on.
     fn changes(&self, exec: ExecutionId) -> Result<Changes, StoreError>;
@@ -164,6 +174,16 @@ impl Verified {
     /// True if every record is there as it was written; a write that was cut off may follow them.
     pub fn holds(&self) -> bool {
         self.is_sound() || self.unfinished
+    }
+
+    /// The damage as an error, unless every record is there as it was written.
+    pub fn sound(self, exec: ExecutionId) -> Result<(), StoreError> {
+        match self.damage {
+            Some(Damage { line, reason, mendable }) if !self.unfinished => {
+                Err(StoreError::Corrupt { exec, line, reason, intact: self.records, mendable })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

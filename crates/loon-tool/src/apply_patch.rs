@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loon_api::{PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use crate::blocking::blocking;
 use crate::edit::{changed, failed, nothing_written};
 use crate::nearby;
 use crate::text::visible;
+use crate::workspace::unfinished;
 use crate::write_path::{
     Call, Described, Document, Knowledge, Planned, WriteError, commit, load, preview, vacant,
 };
@@ -231,6 +232,10 @@ impl NativeTool for ApplyPatch {
 
     fn preview(&self, args: &ApplyPatchArgs) -> Option<String> {
         Some(preview(&self.workspace, &self.plan(args).ok()?))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: ApplyPatchArgs, cx: &EffectContext) -> ToolOutput {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use loon_api::{FileChange, PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, FileChange, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 
 use crate::Workspace;
 use crate::blocking::blocking;
 use crate::entry::{Entry, Route, outside_itself, vacant};
+use crate::workspace::unfinished;
 use crate::write_path::{Action, Call, Intent};
 
 /// Copies files and folders.
@@ -58,6 +59,10 @@ impl NativeTool for CopyPath {
     fn preview(&self, route: &Route) -> Option<String> {
         let planned = self.plan(route).ok()?;
         Some(route.preview(&self.workspace, &planned, "copied"))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, route: Route, cx: &EffectContext) -> ToolOutput {

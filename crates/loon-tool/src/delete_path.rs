@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use loon_api::{EntryKind, FileChange, PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, EntryKind, FileChange, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::edit::{failed, nothing_written};
 use crate::entry::{Entry, may_go, what};
 use crate::nearby;
 use crate::open;
-use crate::workspace::ContentHash;
+use crate::workspace::{ContentHash, unfinished};
 use crate::write_path::{
     Action, Call, Intent, MAX_TEXT_BYTES, Planned, perform, preview, trash_names, trash_place, tree,
 };
@@ -117,6 +117,10 @@ impl NativeTool for DeletePath {
             return Some(format!("{told}{lines}"));
         }
         Some(told)
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {

@@ -6,7 +6,7 @@ pub(crate) mod nearest;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use loon_api::{PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use crate::Workspace;
 use crate::blocking::blocking;
 use crate::nearby;
 use crate::text::visible;
+use crate::workspace::unfinished;
 use crate::write_path::{
     Call, Described, Document, Ending, Knowledge, Planned, Splice, WriteError, commit, load,
     preview, vacant,
@@ -265,6 +266,10 @@ impl NativeTool for Edit {
     fn preview(&self, args: &EditArgs) -> Option<String> {
         let (planned, _) = self.plan(args).ok()?;
         Some(preview(&self.workspace, &[planned]))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: EditArgs, cx: &EffectContext) -> ToolOutput {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use loon_api::{PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
@@ -17,7 +17,7 @@ use crate::json::layout::Layout;
 use crate::json::pointer::Pointer;
 use crate::nearby;
 use crate::text;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, unfinished};
 use crate::write_path::{
     Call, Described, Document, Encoding, Knowledge, Planned, Splice, WriteError, commit, load,
     preview,
@@ -174,6 +174,10 @@ impl NativeTool for JsonEdit {
 
     fn preview(&self, args: &Args) -> Option<String> {
         Some(preview(&self.workspace, &[self.plan(args).ok()?]))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loon_api::{EntryKind, FileChange, PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, EntryKind, FileChange, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::Workspace;
 use crate::blocking::blocking;
 use crate::edit::{failed, nothing_written};
 use crate::nearby;
-use crate::workspace::ContentHash;
+use crate::workspace::{ContentHash, unfinished};
 use crate::write_path::{Action, Call, Intent, perform};
 
 /// Makes a folder and those above it.
@@ -77,6 +77,10 @@ impl NativeTool for MakeDirectory {
     fn subjects(&self, args: &Args) -> Result<Vec<Subject>, String> {
         let path = nearby::locate(&self.workspace, &args.path);
         Ok(vec![Subject::Path { access: PathAccess::Write, path }])
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {

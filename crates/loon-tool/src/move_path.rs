@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use loon_api::{EntryKind, FileChange, PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, EntryKind, FileChange, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 
 use crate::Workspace;
 use crate::blocking::blocking;
 use crate::entry::{Entry, Route, may_go, outside_itself, vacant};
+use crate::workspace::unfinished;
 use crate::write_path::{Action, Call, Intent};
 
 /// Moves and renames.
@@ -57,6 +58,10 @@ impl NativeTool for MovePath {
     fn preview(&self, route: &Route) -> Option<String> {
         let planned = self.plan(route).ok()?;
         Some(route.preview(&self.workspace, &planned, "moved"))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, route: Route, cx: &EffectContext) -> ToolOutput {

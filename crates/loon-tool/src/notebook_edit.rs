@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loon_api::{PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use crate::json::{Kind, Node};
 use crate::json_edit::{load_known, made};
 use crate::nearby;
 use crate::notebook::{Cell, CellName, Notebook};
-use crate::workspace::{ContentHash, Workspace};
+use crate::workspace::{ContentHash, Workspace, unfinished};
 use crate::write_path::{Call, Described, Document, Planned, commit, preview};
 
 /// Changes notebooks.
@@ -302,6 +302,10 @@ impl NativeTool for NotebookEdit {
 
     fn preview(&self, args: &Args) -> Option<String> {
         Some(preview(&self.workspace, &[self.plan(args).ok()?.planned]))
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {

@@ -15,7 +15,7 @@ use crate::Workspace;
 use crate::blocking::blocking;
 use crate::edit::failed;
 use crate::text::{count, visible};
-use crate::workspace::Target;
+use crate::workspace::{Target, unfinished};
 use crate::write_path::{Call, perform};
 use plan::{Plan, plan};
 
@@ -164,6 +164,10 @@ impl NativeTool for Undo {
             text.push_str(&change.diff);
         }
         Some(visible(&text).into_owned())
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loon_api::{PathAccess, Subject, ToolClass};
+use loon_api::{EffectKey, PathAccess, Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use crate::Workspace;
 use crate::blocking::blocking;
 use crate::edit::{changed, failed, nothing_written};
 use crate::nearby;
+use crate::workspace::unfinished;
 use crate::write_path::{
     Call, Document, Encoding, Ending, Knowledge, Planned, Splice, SpliceError, WriteError, commit,
     load, preview,
@@ -126,6 +127,10 @@ impl NativeTool for Write {
             Plan::Change { planned, .. } => Some(preview(&self.workspace, &[planned])),
             Plan::Same => None,
         }
+    }
+
+    fn recorded(&self, key: &EffectKey) {
+        unfinished::settle(&self.workspace, key);
     }
 
     async fn run(&self, args: WriteArgs, cx: &EffectContext) -> ToolOutput {

@@ -1,6 +1,6 @@
 //! Everything the screen shows is drawn from here, and changes only in `update`.
 
-use loon_api::ExecutionId;
+use loon_api::{ExecutionId, ItemId};
 use ratatui::layout::Rect;
 
 use crate::ScreenOptions;
@@ -47,6 +47,8 @@ pub(crate) struct Model {
     pub(crate) approvals: Approvals,
     /// The question whether to raise a bound of the budget.
     pub(crate) budget: Option<BudgetSheet>,
+    /// The place that a search found, until it is in view.
+    pub(crate) sought: Option<(ExecutionId, ItemId)>,
     /// A message to go back to, while it is not decided how far.
     pub(crate) rewind: Option<Rewind>,
     /// The side panel.
@@ -104,6 +106,7 @@ impl Model {
             composer: Composer::default(),
             approvals: Approvals::default(),
             budget: None,
+            sought: None,
             rewind: None,
             panel: Panel::default(),
             layers: Vec::new(),

@@ -28,6 +28,8 @@ pub(crate) enum Value {
     Model(String),
     /// Open a session.
     Session(ExecutionId, SessionAccess),
+    /// Open a session where this item is.
+    Hit(ExecutionId, ItemId),
     /// Branch off after a turn, or here.
     Fork(Option<TurnNumber>),
     /// Go back to a message.

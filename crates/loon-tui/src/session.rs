@@ -247,9 +247,7 @@ impl Session {
 
     /// The money spent, if any is known.
     pub(crate) fn money_words(&self) -> Option<String> {
-        let usd = self.cost.usd.amount();
-        let more = if self.cost.unpriced > 0 { "+?" } else { "" };
-        (!usd.is_zero()).then(|| format!("${}{more}", money(&usd.to_string())))
+        self.cost.words()
     }
 
     /// What was used of each bound that is set, and the money in any case.
@@ -342,25 +340,9 @@ pub(crate) fn count_words(count: u64) -> String {
     }
 }
 
-/// Dollars with two digits behind the point, or the first two that say something.
-fn money(exact: &str) -> String {
-    let Some((whole, part)) = exact.split_once('.') else { return format!("{exact}.00") };
-    let leading = part.len() - part.trim_start_matches('0').len();
-    let digits = if whole == "0" { (leading + 2).max(2) } else { 2 };
-    format!("{whole}.{:0<2}", part.get(..digits.min(part.len())).unwrap_or(part))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_amounts_keep_the_digits_that_say_something() {
-        assert_eq!(money("0.1134"), "0.11");
-        assert_eq!(money("0.000412"), "0.00041");
-        assert_eq!(money("12"), "12.00");
-        assert_eq!(money("3.5"), "3.50");
-    }
 
     #[test]
     fn counts_are_short() {

@@ -309,6 +309,18 @@ impl Transcript {
         wanted
     }
 
+    /// Puts an item at the top of the view, with the focus on it. False if it is not here.
+    pub(crate) fn show_item(&mut self, id: &ItemId) -> bool {
+        let key = Key::Item(id.clone());
+        let is_here = self.position(&key).is_some();
+        if is_here {
+            self.top = Some((key.clone(), 0));
+            self.kept = None;
+            self.focus = Some(key);
+        }
+        is_here
+    }
+
     /// Nothing is there.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -8,6 +8,7 @@ use loon_core::{Runtime, SessionChoice};
 
 use crate::args::{ModelsCommand, SessionArgs};
 use crate::failure::Failure;
+use crate::safe::plain;
 use crate::wiring::{RunOptions, SettingsModels, Setup};
 
 /// Runs one of them.
@@ -26,6 +27,9 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
         Some(known) => format!("{} for a million tokens ({})", known.price, known.source),
         None => "price unknown".to_owned(),
     };
+    // Names and errors of a server are its own words.
+    let redactor = crate::wiring::redactor_here();
+    let own_words = |text: String| plain(&redactor.text(text)).replace(['\n', '\t'], " ");
     let mut text = String::new();
     for name in models.single_names() {
         let _ = writeln!(text, "{name}  (settings)  {}", price(&name));
@@ -45,12 +49,13 @@ fn list(setup: &Setup, offline: bool) -> Result<u8, Failure> {
             match answer {
                 Ok(remote) => {
                     for model in remote {
-                        let name = format!("{provider}/{}", model.id);
-                        let _ = writeln!(text, "{name}  (server)  {}", price(&name));
+                        let price = price(&format!("{provider}/{}", model.id));
+                        let _ =
+                            writeln!(text, "{provider}/{}  (server)  {price}", own_words(model.id));
                     }
                 }
                 Err(error) => {
-                    let _ = writeln!(text, "{provider}: {}", error.message);
+                    let _ = writeln!(text, "{provider}: {}", own_words(error.message));
                 }
             }
         }

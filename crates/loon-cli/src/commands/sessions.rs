@@ -21,7 +21,7 @@ use loon_core::sessions::find_session;
 use loon_kernel::{FileStore, JournalStore, StoreError};
 
 use crate::args::SessionsCommand;
-use crate::failure::Failure;
+use crate::failure::{Failure, say_error};
 use crate::paths::Paths;
 
 /// Runs one of them.
@@ -53,8 +53,21 @@ pub(super) fn run(command: SessionsCommand) -> Result<u8, Failure> {
     }
 }
 
+/// Says so where what is printed of a session may not be what happened in it.
+fn warn_if_damaged(store: &dyn JournalStore, exec: ExecutionId) {
+    // What cannot be checked cannot be read either, which is told then.
+    let Ok(Err(error)) = store.verify(exec).map(|verified| verified.sound(exec)) else { return };
+    let mut error = error.info();
+    error.message = format!("{}. What is shown may not be what happened.", error.message);
+    say_error(&error);
+}
+
 /// The session that an id, or the beginning of one, names.
 pub(crate) fn find(store: &dyn JournalStore, text: &str) -> Result<ExecutionId, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("The id of the session is empty.")
+            .hint("`loon sessions list --all` shows the ids; the beginning of one is enough."));
+    }
     the_one(find_session(store, text).map_err(|error| Failure::from(error.info()))?, text)
 }
 

@@ -20,6 +20,7 @@ pub(super) fn factory(
     own: Vec<UserToolConfig>,
 ) -> Arc<ToolFactory> {
     Arc::new(move |session| {
+        let spawner = spawner.owned_by(&session.exec.to_string());
         let snapshots = store.dir(session.exec).join("snapshots");
         let workspace = Workspace::new(session.cwd, snapshots).map_err(|error| {
             let message = format!("Cannot work in {}: {error}", session.cwd.display());
@@ -37,7 +38,7 @@ pub(super) fn factory(
         let (mut tools, _) = user_tools(&own, session.cwd, &spawner);
         tools.extend(native_tools(&Environment {
             workspace,
-            spawner: spawner.clone(),
+            spawner,
             processes: Arc::default(),
             record: session.record.clone(),
             web: web.clone(),

@@ -14,11 +14,16 @@ use loon_kernel::{
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::{PROMPT, PromptInput};
 
 /// Events that may wait for a slow reader before the worker waits too.
 const CAPACITY: usize = 256;
+
+/// How long a worker may take to end its run once it was cancelled, or once its turn is over and nobody
+/// wants more.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A prompt for a worker.
 pub(crate) struct Elsewhere {
@@ -81,6 +86,7 @@ impl Elsewhere {
         let mut progress = Progress::default();
         let mut stop: Option<(Stop, Option<JoinHandle<bool>>)> = None;
         let mut listening = true;
+        let mut until: Option<Instant> = None;
         while settled.is_none() || !arriving.is_empty() {
             tokio::select! {
                 biased;
@@ -96,10 +102,14 @@ impl Elsewhere {
                 done = &mut run, if settled.is_none() => settled = Some(done),
                 command = commands.recv(), if listening => {
                     listening = command.is_some();
+                    if progress.turn_over && ends(command.as_ref()) {
+                        // The worker comes to its end by itself, unless it is stuck.
+                        until.get_or_insert_with(|| Instant::now() + PATIENCE);
+                    }
                     let how = match command {
                         Some(Command::Interrupt) => Stop::Interrupt,
                         Some(Command::Terminate) => Stop::Terminate,
-                        // Nothing else can be told to a worker; a close after the turn is its own.
+                        // Nothing else can be told to a worker.
                         _ => continue,
                     };
                     if stop.is_none() && !progress.turn_over {
@@ -117,11 +127,27 @@ impl Elsewhere {
                         stop = Some((how, Some(tokio::spawn(sent))));
                     }
                 }
-                heard = answer(&mut stop) => if let (how, false) = heard {
-                    let message = "The worker could not be told to stop; the run may go on there.";
-                    let error = ErrorInfo::new(ErrorCode::OutcomeUnknown, message);
-                    return finish(exec, &told, outcome_of(how), Some(error)).await;
+                heard = answer(&mut stop) => match heard {
+                    (_, true) => until = Some(Instant::now() + PATIENCE),
+                    (how, false) => {
+                        let message =
+                            "The worker could not be told to stop; the run may go on there.";
+                        let error = ErrorInfo::new(ErrorCode::OutcomeUnknown, message);
+                        return finish(exec, &told, outcome_of(how), Some(error)).await;
+                    }
                 },
+                () = passed(until) => {
+                    // With the way to it, a child is killed.
+                    drop(run);
+                    let message = format!(
+                        "The worker did not end within {} s and is waited for no longer; `loon sessions \
+                         show {exec}` tells how far it came, if it shares this data folder.",
+                        PATIENCE.as_secs()
+                    );
+                    let error = ErrorInfo::new(ErrorCode::OutcomeUnknown, message);
+                    let outcome = stop.map_or(Outcome::Failed, |(how, _)| outcome_of(how));
+                    return finish(exec, &told, outcome, Some(error)).await;
+                }
             }
         }
         if let Some(outcome) = progress.outcome {
@@ -129,6 +155,19 @@ impl Elsewhere {
         }
         let (outcome, error) = unheard(settled);
         finish(exec, &told, outcome, error).await
+    }
+}
+
+/// The caller wants nothing more.
+fn ends(command: Option<&Command>) -> bool {
+    matches!(command, None | Some(Command::Close | Command::Interrupt | Command::Terminate))
+}
+
+/// Completes at an instant, or never without one.
+async fn passed(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 

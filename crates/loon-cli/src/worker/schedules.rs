@@ -3,6 +3,7 @@
 //! An occurrence that came while no worker ran is not made up for. Two workers of one data folder fire
 //! each occurrence once between them: its id says which it is, and a session of that id begins once.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,17 @@ pub(crate) fn of_settings() -> Result<Vec<Scheduled>, Failure> {
             ),
             _ => return Err(wrong("it needs either `every` or `cron`".to_owned())),
         };
+        if schedule.next_after(SystemClock.now()).is_none() {
+            let what = found
+                .cron
+                .as_ref()
+                .map_or_else(|| "`every`".to_owned(), |line| format!("cron `{line}`"));
+            return Err(wrong(format!("{what} never falls due, for there is no such day")));
+        }
+        if !Path::new(&found.cwd).is_absolute() {
+            let why = format!("cwd `{}` is relative; a worker belongs to no folder", found.cwd);
+            return Err(wrong(why).hint("Write the whole path of the folder."));
+        }
         schedules.push(Scheduled {
             name: name.clone(),
             schedule,

@@ -17,6 +17,9 @@ use crate::conversation::title_of;
 const HEAD: usize = 24 * 1024;
 const TAIL: usize = 8 * 1024;
 
+/// In the place of the time of a journal that was being written.
+const NOT_AT_REST: i64 = i64::MIN;
+
 /// The stamps of all journals as they were taken in.
 pub(super) fn stamps(connection: &Connection) -> Result<HashMap<ExecutionId, Stamp>, IndexError> {
     let mut query =
@@ -163,12 +166,19 @@ impl Entry {
             Ok(records) => self.fold(change, records)?,
             Err(error) => Some(error),
         };
-        match read {
-            None => {}
+        let exec = self.summary.exec;
+        // What can be read of a damaged one stays in lists; `verify` says what is wrong.
+        self.summary.damaged = match read {
             Some(StoreError::NotFound { exec }) => return remove(change, exec),
-            // What can be read of it stays in lists; `verify` says what is wrong.
-            Some(_) => self.summary.damaged = true,
+            Some(_) => true,
+            None => false,
+        };
+        // One that somebody works in is checked once it rests, and looked at again until then.
+        let is_at_work = !self.summary.cancelled && store.is_live(exec);
+        if !self.summary.damaged && !is_at_work {
+            self.summary.damaged = store.verify(exec).is_ok_and(|verified| !verified.holds());
         }
+        let modified = if is_at_work { NOT_AT_REST } else { stamp.modified };
         self.summary.archived = stamp.archived;
         let data = serde_json::to_string(&self.summary).unwrap_or_default();
         change.execute(
@@ -176,7 +186,7 @@ impl Entry {
                 WHERE id = ?",
             params![
                 stamp.len.cast_signed(),
-                stamp.modified,
+                modified,
                 stamp.archived,
                 self.place.0.cast_signed(),
                 self.summary.cwd,

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
-    HistoryPage, ModelsListed, Notice, NoticeLevel, SessionHeld, SessionOpened, SessionReleased,
-    SessionState,
+    HistoryPage, ModelsListed, Notice, NoticeLevel, ResourcesUpdated, SessionHeld, SessionOpened,
+    SessionReleased, SessionState,
 };
 use loon_api::{
     Command, Envelope, ErrorCode, ErrorInfo, ExecutionId, Mode, SessionHolder, WorkingRecord,
 };
-use loon_kernel::{JournalStore, Place};
+use loon_kernel::{ExecutionState, JournalStore, Place, Resources, end_of};
 use tokio::sync::mpsc;
 
-use super::{RuntimeError, Server, SessionChoice, held_by};
+use super::{RuntimeError, Server, SessionChoice, end_of_choice, held_by};
 use crate::conversation::Conversation;
 use crate::looks::Looks;
 use crate::session::{Leave, OPENING_ITEMS};
@@ -31,8 +31,21 @@ const BATCH: usize = 256;
 struct Watched {
     exec: ExecutionId,
     conversation: Conversation,
+    state: ExecutionState,
     place: Place,
     holder: Option<SessionHolder>,
+}
+
+impl Watched {
+    fn apply(&mut self, record: &Envelope) {
+        self.conversation.apply(record.turn, &record.event);
+        self.state.apply(record);
+    }
+
+    /// Who works in it. Nobody does in a session that is over, whoever still has its lease.
+    fn holder_now(&self, store: &dyn JournalStore) -> Option<SessionHolder> {
+        if self.state.is_over() { None } else { held_by(store, self.exec) }
+    }
 }
 
 /// What a reading gave.
@@ -48,11 +61,15 @@ impl Server {
     pub(super) async fn watch(
         &self,
         exec: ExecutionId,
+        refused: Option<ErrorInfo>,
         commands: &mut mpsc::Receiver<Command>,
     ) -> Result<Leave, RuntimeError> {
         // First, so that nothing is written unseen between the reading and the waiting.
         let mut changes = self.deps.store.changes(exec)?;
         let mut watched = self.begin_watching(exec).await?;
+        if let Some(refused) = refused {
+            self.warn(exec, refused).await;
+        }
         let mut looks = Looks::default();
         let mut looks_again = false;
         loop {
@@ -85,14 +102,19 @@ impl Server {
     async fn begin_watching(&self, exec: ExecutionId) -> Result<Watched, RuntimeError> {
         let store = Arc::clone(&self.deps.store);
         let read = move || -> Result<Watched, RuntimeError> {
-            let holder = held_by(store.as_ref(), exec);
-            let conversation = Conversation::newest(OPENING_ITEMS);
-            let mut watched = Watched { exec, conversation, place: Place(0), holder };
+            let mut watched = Watched {
+                exec,
+                conversation: Conversation::newest(OPENING_ITEMS),
+                state: ExecutionState::default(),
+                place: Place(0),
+                holder: None,
+            };
             for record in store.read_from(exec, Place(0))? {
                 let (record, place) = record?;
-                watched.conversation.apply(record.turn, &record.event);
+                watched.apply(&record);
                 watched.place = place;
             }
+            watched.holder = watched.holder_now(store.as_ref());
             Ok(watched)
         };
         let watched = self.away(read).await?;
@@ -114,8 +136,9 @@ impl Server {
             watched: Some(watched.holder.clone().unwrap_or_else(nobody)),
         };
         self.send(exec, SessionOpened { session }).await;
+        self.tell_used(&watched).await;
         if watched.holder.is_none() {
-            self.send(exec, SessionReleased { session: exec }).await;
+            self.tell_released(exec).await;
         }
         Ok(watched)
     }
@@ -138,23 +161,44 @@ impl Server {
         };
         let news = self.away(read).await?;
         watched.place = news.place;
+        let former = watched.state.resources.clone();
         for record in news.records {
-            watched.conversation.apply(record.turn, &record.event);
+            watched.apply(&record);
             let _ = self.events.send(Arc::new(record)).await;
+        }
+        if watched.state.resources != former {
+            self.tell_used(watched).await;
         }
         Ok(news.more)
     }
 
+    /// Tells what its records say was used, as whoever works in it does.
+    async fn tell_used(&self, watched: &Watched) {
+        let state = &watched.state;
+        let Resources { tokens, usage, cost, ms, count, requests, exceeded } =
+            state.resources.clone();
+        let bounds = state.bounds;
+        let updated =
+            ResourcesUpdated { tokens, usage, cost, ms, count, requests, exceeded, bounds };
+        self.send(watched.exec, updated).await;
+    }
+
+    async fn tell_released(&self, exec: ExecutionId) {
+        let store = Arc::clone(&self.deps.store);
+        let end = self.away(move || Ok(end_of(store.as_ref(), exec))).await.ok().flatten();
+        let over = end.map(|end| end.info());
+        self.send(exec, SessionReleased { session: exec, over }).await;
+    }
+
     async fn look_at_holder(&self, watched: &mut Watched) {
-        let now = held_by(self.deps.store.as_ref(), watched.exec);
+        let now = watched.holder_now(self.deps.store.as_ref());
         if now == watched.holder {
             return;
         }
+        let (session, from) = (watched.exec, watched.holder.take());
         match now.clone() {
-            Some(holder) => {
-                self.send(watched.exec, SessionHeld { session: watched.exec, holder }).await;
-            }
-            None => self.send(watched.exec, SessionReleased { session: watched.exec }).await,
+            Some(holder) => self.send(session, SessionHeld { session, holder, from }).await,
+            None => self.tell_released(session).await,
         }
         watched.holder = now;
     }
@@ -186,10 +230,14 @@ impl Server {
             }
             Command::OpenSession { exec: other, access } => {
                 let choice = SessionChoice::of(other, access);
+                if let Some(end) = end_of_choice(&self.deps, choice).await {
+                    self.warn(exec, end).await;
+                    return Ok(None);
+                }
                 if let SessionChoice::Resume(other) = choice
                     && let Some(holder) = held_by(self.deps.store.as_ref(), other)
                 {
-                    self.send(exec, SessionHeld { session: other, holder }).await;
+                    self.send(exec, SessionHeld { session: other, holder, from: None }).await;
                     return Ok(None);
                 }
                 return Ok(Some(Leave::Open(choice)));

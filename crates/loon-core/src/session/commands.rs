@@ -77,11 +77,12 @@ impl Session {
     }
 
     pub(super) fn interrupt(&self) {
-        if !self.lineage.is_child() {
-            self.budget.shared.desk.refuse();
-        }
+        // First, so that what waits at a bound ends as interrupted, and not as refused.
         if let Some(turn) = &self.turn {
             turn.cancel.cancel();
+        }
+        if !self.lineage.is_child() {
+            self.budget.shared.desk.refuse();
         }
         self.context.stop();
     }

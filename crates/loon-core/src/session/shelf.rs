@@ -7,7 +7,7 @@ use loon_api::{ErrorCode, ErrorInfo, ExecutionId, SessionAccess, TurnNumber};
 
 use super::{Leave, Session};
 use crate::looks::Answer;
-use crate::runtime::{RuntimeError, SessionChoice, held_by};
+use crate::runtime::{RuntimeError, SessionChoice, end_of_choice, held_by};
 use crate::sessions::fork_session;
 
 impl Session {
@@ -23,11 +23,15 @@ impl Session {
     /// Goes on to another session, unless another process works in it and this one shall too.
     pub(super) async fn open_other(&mut self, exec: Option<ExecutionId>, access: SessionAccess) {
         let choice = SessionChoice::of(exec, access);
+        if let Some(end) = end_of_choice(&self.deps, choice).await {
+            self.warn(end).await;
+            return;
+        }
         if let SessionChoice::Resume(other) = choice
             && other != self.recorder.exec()
             && let Some(holder) = held_by(self.deps.store.as_ref(), other)
         {
-            self.recorder.pass(None, SessionHeld { session: other, holder }).await;
+            self.recorder.pass(None, SessionHeld { session: other, holder, from: None }).await;
             return;
         }
         self.leave_with(Leave::Open(choice));

@@ -50,6 +50,8 @@ impl Gate {
                 () = cancel.cancelled() => QuotaAnswer::Refused,
             };
             if answer == QuotaAnswer::Refused {
+                // Who interrupts refuses as well, and is told of as that.
+                self.may_begin(cancel)?;
                 return Err(Stop::budget_spent(&reached));
             }
         }

@@ -125,7 +125,7 @@ impl Gate {
         if call.title.is_empty() {
             call.title = shortened(tool.title(&arguments), MAX_TITLE);
         }
-        if let Some(text) = self.writes_mask(tool.as_ref(), &arguments) {
+        if let Some(text) = self.writes_mask(tool.as_ref(), &arguments).await? {
             return Ok(Err(Ended::invalid(text)));
         }
         let subjects = match tool.subjects(&arguments) {
@@ -257,10 +257,14 @@ impl Gate {
             cost: Cost::default(),
             output: None,
         };
+        let tool = self.tools.get(&call.tool).filter(|_| began.is_some());
         let item = final_item(effect, call, ended, ms);
         let records = vec![ItemCompleted { item: item.clone() }.into(), end.into()];
         let recorded = recorder.record_all(Some(effect.turn), records).await;
         self.tree.tell().await;
+        if let (Ok(_), Some(tool)) = (&recorded, tool) {
+            tool.recorded(&effect.key);
+        }
         match recorded {
             Ok(records) => Ok(items_of(&records).pop().unwrap_or(item)),
             // The call did end; that this could not be recorded must not change what the model and

@@ -6,6 +6,7 @@ use super::patterns::{Kind, Pattern, Patterns};
 use super::shape::{
     AUTHORIZATION, CREDENTIAL, Class, PASSWORD, PRIVATE_KEY, Part, Shape, is_placeholder, is_random,
 };
+use super::words::{percent_decoded, reads_as_words};
 
 /// Shortest value after `password =`.
 const SHORTEST_VALUE: usize = 12;
@@ -213,11 +214,17 @@ impl View<'_> {
             Tail::None
         };
         let is_code = quote.is_none() && value.contains(&b'.');
-        if value.len() < SHORTEST_VALUE || is_code || !is_random(value) {
+        let plain = percent_decoded(value);
+        if value.len() < SHORTEST_VALUE || is_code || !is_random(&plain) {
             return Err(NO);
         }
         let label =
             if name.starts_with('p') && !name.contains("key") { PASSWORD } else { CREDENTIAL };
+        // People make passwords of words; between quotes it is one.
+        let may_be_name = quote.is_none() || label != PASSWORD;
+        if may_be_name && reads_as_words(&plain) {
+            return Err(NO);
+        }
         Ok(Found::new(from, to, label, tail))
     }
 

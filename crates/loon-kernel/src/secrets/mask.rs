@@ -127,6 +127,7 @@ impl MaskStream {
                     return shown;
                 }
                 Verdict::Yes(Found { from, to, label, tail }) => {
+                    self.patterns.note_placed(&label);
                     shown.push_str(&text[done..from]);
                     shown.push_str(&mask_of(&label));
                     (place, done, self.tail) = (to, to, tail);

@@ -1,6 +1,7 @@
 //! Everything that is looked for, by the two bytes it begins with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::label;
 use super::shape::{AUTHORIZATION, CREDENTIAL, NAMES, PASSWORD, PRIVATE_KEY, SHAPES, Shape};
@@ -44,17 +45,28 @@ pub(super) struct Patterns {
     firsts: [bool; 256],
     /// For each first byte, one pattern of each kind of place.
     singles: Vec<Vec<usize>>,
+    placed: Placed,
+}
+
+/// The labels of masks that took the place of a secret. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Placed(Arc<Mutex<BTreeSet<String>>>);
+
+impl Placed {
+    fn labels(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Default for Patterns {
     fn default() -> Self {
-        Self::new(BTreeMap::new(), true)
+        Self::new(BTreeMap::new(), true, Placed::default())
     }
 }
 
 impl Patterns {
     /// `known` holds labels by value.
-    pub(super) fn new(known: BTreeMap<String, String>, shapes: bool) -> Self {
+    pub(super) fn new(known: BTreeMap<String, String>, shapes: bool, placed: Placed) -> Self {
         let mut all = Vec::new();
         for (value, name) in &known {
             for form in forms(value) {
@@ -92,6 +104,7 @@ impl Patterns {
             buckets: vec![Vec::new()],
             firsts: [false; 256],
             singles: vec![Vec::new(); 256],
+            placed,
         };
         for (index, pattern) in all.iter().enumerate() {
             patterns.add(index, pattern);
@@ -139,6 +152,23 @@ impl Patterns {
 
     pub(super) fn shapes(&self) -> bool {
         self.shapes
+    }
+
+    pub(super) fn placed(&self) -> &Placed {
+        &self.placed
+    }
+
+    /// Notes that a mask with this label took the place of a secret.
+    pub(super) fn note_placed(&self, label: &str) {
+        let mut labels = self.placed.labels();
+        if !labels.contains(label) {
+            labels.insert(label.to_owned());
+        }
+    }
+
+    /// True if one has.
+    pub(super) fn was_placed(&self, label: &str) -> bool {
+        self.placed.labels().contains(label)
     }
 
     /// True if a mask may carry this label.

@@ -34,7 +34,7 @@ pub use archive::Imported;
 pub use shelf::make_private_folder;
 
 use fence::{Fence, FenceFile, Mark};
-use open::Lease;
+use open::Aim;
 use reader::Lines;
 use wake::Wakes;
 use writer::{FileWriter, Files};
@@ -93,11 +93,15 @@ impl JournalStore for FileStore {
     }
 
     fn open(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
-        Ok(self.open_writer(exec, Lease::Required, false)?.into())
+        Ok(self.open_writer(exec, Aim::Work)?.into())
     }
 
     fn take_over(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
-        Ok(self.open_writer(exec, Lease::IfFree, false)?.into())
+        Ok(self.open_writer(exec, Aim::TakeOver)?.into())
+    }
+
+    fn take_over_to_end(&self, exec: ExecutionId) -> Result<Opened, StoreError> {
+        Ok(self.open_writer(exec, Aim::End)?.into())
     }
 
     fn read(&self, exec: ExecutionId) -> Result<Records, StoreError> {
@@ -125,6 +129,10 @@ impl JournalStore for FileStore {
 
     fn holder(&self, exec: ExecutionId) -> Option<Holder> {
         self.holder_of(exec)
+    }
+
+    fn last_holder(&self, exec: ExecutionId) -> Option<Holder> {
+        shelf::told_holder(&self.dir(exec))
     }
 
     fn changes(&self, exec: ExecutionId) -> Result<Changes, StoreError> {
@@ -178,17 +186,11 @@ impl JournalStore for FileStore {
 
     fn repair(&self, exec: ExecutionId) -> Result<Repaired, StoreError> {
         let found = self.verify(exec)?;
-        if let Some(damage) = found.damage.filter(|damage| !damage.mendable) {
-            return Err(StoreError::Corrupt {
-                exec,
-                line: damage.line,
-                reason: damage.reason,
-                intact: found.records,
-                mendable: false,
-            });
+        let is_beyond_repair = found.damage.as_ref().is_some_and(|damage| !damage.mendable);
+        if is_beyond_repair {
+            found.sound(exec)?;
         }
-        let open::Writable { mended, missing_records, .. } =
-            self.open_writer(exec, Lease::Required, true)?;
+        let open::Writable { mended, missing_records, .. } = self.open_writer(exec, Aim::Repair)?;
         Ok(Repaired {
             moved_bytes: mended.moved_bytes,
             moved_to: mended.moved_to,

@@ -43,7 +43,7 @@ pub(crate) fn keep<'a>(
     Ok(())
 }
 
-/// Forgets them, for they were taken back.
+/// Forgets them, for they were taken back or recorded.
 pub(crate) fn forget(workspace: &Workspace) {
     if let Err(error) = fs::remove_file(place(workspace))
         && error.kind() != io::ErrorKind::NotFound
@@ -52,17 +52,29 @@ pub(crate) fn forget(workspace: &Workspace) {
     }
 }
 
+/// Forgets those of a call whose outcome is recorded.
+pub(crate) fn settle(workspace: &Workspace, key: &EffectKey) {
+    if read(workspace).is_some_and(|unfinished| unfinished.key == *key) {
+        forget(workspace);
+    }
+}
+
+fn read(workspace: &Workspace) -> Option<Unfinished> {
+    let bytes = fs::read(place(workspace)).ok()?;
+    serde_json::from_slice(&bytes)
+        .inspect_err(|error| tracing::warn!(%error, "unfinished changes cannot be read"))
+        .ok()
+}
+
 /// The changes of a call whose end nobody recorded, as far as the files show them. Temporary files
 /// that it left go.
 pub(super) fn found(
     workspace: &Workspace,
     is_known: impl Fn(&EffectKey) -> bool,
 ) -> Option<(EffectKey, Vec<FileChange>)> {
-    let bytes = fs::read(place(workspace)).ok()?;
-    let unfinished: Unfinished = serde_json::from_slice(&bytes)
-        .inspect_err(|error| tracing::warn!(%error, "unfinished changes cannot be read"))
-        .ok()?;
+    let unfinished = read(workspace)?;
     if is_known(&unfinished.key) {
+        forget(workspace);
         return None;
     }
     for change in &unfinished.changes {

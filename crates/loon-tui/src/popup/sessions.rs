@@ -14,8 +14,11 @@ pub(crate) fn open_all() -> Popup {
     Popup::new(Kind::AllSessions, "search all sessions", "no other session is here", Vec::new())
 }
 
-/// Rows for what a search found, as seen at `now`.
-pub(crate) fn found(hits: &[SessionHit], now: At) -> Vec<Row> {
+/// Signs before what was found in a row.
+const BEFORE: usize = 16;
+
+/// Rows for what a search for `query` found, as seen at `now`.
+pub(crate) fn found(hits: &[SessionHit], query: &str, now: At) -> Vec<Row> {
     hits.iter()
         .map(|hit| {
             let who = match hit.kind.as_str() {
@@ -26,16 +29,41 @@ pub(crate) fn found(hits: &[SessionHit], now: At) -> Vec<Row> {
             };
             let archived = if hit.archived { ", archived" } else { "" };
             Row {
-                label: hit.snippet.clone(),
-                note: format!("{}{archived}", ago(hit.updated, now)),
+                label: excerpt(&hit.snippet, query),
+                note: format!("{who}, {}{archived}", ago(hit.updated, now)),
                 about: format!(
                     "{}: {who} in turn {} of \"{}\" in {}. {}",
                     hit.snippet, hit.turn, hit.title, hit.cwd, hit.exec
                 ),
-                value: Value::Session(hit.exec, SessionAccess::Write),
+                value: Value::Hit(hit.exec, hit.item.clone()),
             }
         })
         .collect()
+}
+
+/// The snippet from shortly before the first word of the query that is in it, so that a narrow row shows
+/// what was found and not how its text begins.
+fn excerpt(snippet: &str, query: &str) -> String {
+    let words: Vec<String> = query
+        .split(|c: char| c.is_whitespace() || c == '"')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let is_there = |(at, _): &(usize, char)| {
+        let rest: String = snippet[*at..].chars().take(64).collect::<String>().to_lowercase();
+        words.iter().any(|word| rest.starts_with(word.as_str()))
+    };
+    let Some((found, _)) = snippet.char_indices().find(is_there) else {
+        return snippet.to_owned();
+    };
+    let before = snippet[..found].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+    // From the beginning of a word on.
+    let begin = match snippet[before..found].split_once(' ') {
+        Some((cut, _)) if before > 0 => before + cut.len() + 1,
+        _ if before > 0 => found,
+        _ => 0,
+    };
+    if begin == 0 { snippet.to_owned() } else { format!("…{}", &snippet[begin..]) }
 }
 
 /// Rows for `sessions` other than the `shown` one, as seen at `now`.
@@ -94,6 +122,17 @@ mod tests {
         assert_eq!(ago(at(0), at(59)), "59 min ago");
         assert_eq!(ago(at(0), at(61)), "1 h ago");
         assert_eq!(ago(at(0), at(4320)), "3 days ago");
+    }
+
+    #[test]
+    fn a_row_begins_shortly_before_what_was_found() {
+        let long = "read src/pager.rs and then a long way further on the Needle stands here";
+        assert_eq!(excerpt(long, "needle"), "…further on the Needle stands here");
+        assert_eq!(excerpt(long, "\"stands here\" x"), "…on the Needle stands here");
+        assert_eq!(excerpt(long, "read"), long);
+        assert_eq!(excerpt(long, "müsli"), long);
+        assert_eq!(excerpt("oneverylongwordwithoutblanks-needle", "needle"), "…needle");
+        assert_eq!(excerpt("ä ö ü needle", "ü"), "ä ö ü needle");
     }
 
     #[test]

@@ -57,7 +57,13 @@ impl Transcript {
     fn wants_older(&mut self) -> Option<loon_api::ItemId> {
         let at_start =
             self.top.as_ref().is_some_and(|(key, _)| self.position(key).is_some_and(|at| at < 4));
-        if !self.more || self.loading || !(at_start || self.view.len() < self.height) {
+        if at_start || self.view.len() < self.height { self.ask_older() } else { None }
+    }
+
+    /// The key of the oldest item, before which more is to be asked for; nothing while an answer is
+    /// awaited, or if nothing is older.
+    pub(crate) fn ask_older(&mut self) -> Option<loon_api::ItemId> {
+        if !self.more || self.loading {
             return None;
         }
         let oldest = self.entries.iter().find_map(|entry| match &entry.key {
@@ -66,6 +72,11 @@ impl Transcript {
         })?;
         self.loading = true;
         Some(oldest)
+    }
+
+    /// Older items were asked for and have not come.
+    pub(crate) fn awaits_older(&self) -> bool {
+        self.loading
     }
 
     fn top_place(&self) -> Option<Place> {

@@ -97,7 +97,17 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
     match value {
         Value::Command(name) => run(model, name, ""),
         Value::Model(name) => vec![Action::Send(Command::SetModel { model: name })],
-        Value::Session(exec, access) => vec![open_session(Some(exec), access)],
+        Value::Session(exec, access) => {
+            model.sought.take_if(|(sought, _)| *sought != exec);
+            vec![open_session(Some(exec), access)]
+        }
+        Value::Hit(exec, item) => {
+            model.sought = Some((exec, item));
+            match model.exec {
+                Some(shown) if shown == exec => super::runtime::seek(model),
+                _ => vec![open_session(Some(exec), SessionAccess::Write)],
+            }
+        }
         Value::Fork(at) => vec![Action::Send(Command::Fork { at })],
         Value::Message(to) => go_back(model, to),
         Value::Mode(mode) => set_mode(model, mode),

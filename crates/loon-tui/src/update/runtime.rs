@@ -2,8 +2,8 @@
 
 use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
 use loon_api::{
-    AgentEvent, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange, SubagentStatus,
-    TurnStatus,
+    AgentEvent, Command, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange,
+    SubagentStatus, TurnStatus,
 };
 
 use crate::approval::Approvals;
@@ -13,6 +13,9 @@ use crate::model::Model;
 use crate::popup::{self, Kind};
 use crate::session::Session;
 use crate::transcript::Body;
+
+/// Older items that are asked for at once while a place among them is looked for.
+pub(super) const SOUGHT_PAGE: u32 = 400;
 
 /// Takes in one event.
 pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
@@ -52,8 +55,14 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
                 }
             }
             model.transcript.open(&opened.session.items, opened.session.more, now);
+            return seek(model);
         }
-        AgentEvent::HistoryPage(page) => model.transcript.prepend(&page.items, page.more, now),
+        AgentEvent::HistoryPage(page) => {
+            model.transcript.prepend(&page.items, page.more, now);
+            if model.sought.as_ref().is_some_and(|(exec, _)| model.exec == Some(*exec)) {
+                return seek(model);
+            }
+        }
         AgentEvent::ItemStarted(started) => {
             forget_queued(model, &started.item);
             model.transcript.begin(&started.item, now);
@@ -131,26 +140,36 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
                 popup.kind == Kind::AllSessions && popup.filter == found.query
             };
             if let Some(popup) = model.layers.iter_mut().rev().find(asked) {
-                popup.set_found(popup::sessions::found(&found.hits, envelope.at));
+                popup.set_found(popup::sessions::found(&found.hits, &found.query, envelope.at));
             }
         }
         AgentEvent::SessionHeld(held) if held.session == envelope.exec => {
-            let message = format!("{} works in this session now", held.holder.words);
+            let message = match &held.from {
+                Some(from) => {
+                    format!("{} took this session over from {}", held.holder.words, from.words)
+                }
+                None => format!("{} works in this session now", held.holder.words),
+            };
             model.session.watched = Some(held.holder.clone());
             model.transcript.say(told(message));
         }
         AgentEvent::SessionHeld(held) => {
             model.layers.push(popup::held::open(held.session, &held.holder));
         }
-        AgentEvent::SessionReleased(_) => {
+        AgentEvent::SessionReleased(released) => {
             if let Some(holder) = &mut model.session.watched {
                 "no process".clone_into(&mut holder.words);
             }
             model.session.come_to_rest();
             model.approvals = Approvals::default();
             model.budget = None;
-            let words = "no process works in this session now; /takeover goes on in it here";
-            model.transcript.say(told(words.to_owned()));
+            let words = match &released.over {
+                Some(over) => format!("{}; /fork branches off from it", over.message),
+                None => {
+                    "no process works in this session now; /takeover goes on in it here".to_owned()
+                }
+            };
+            model.transcript.say(told(words));
         }
         AgentEvent::ContextCompacted(compacted) => {
             model.hint = None;
@@ -228,6 +247,22 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         | AgentEvent::Unknown { .. } => {}
     }
     Vec::new()
+}
+
+/// Goes to the place that a search found, once its session shows; asks for older items until it is here.
+pub(super) fn seek(model: &mut Model) -> Vec<Action> {
+    let Some((exec, item)) = model.sought.take() else { return Vec::new() };
+    if model.exec != Some(exec) || model.transcript.show_item(&item) {
+        return Vec::new();
+    }
+    let asked = model.transcript.ask_older();
+    if asked.is_none() && !model.transcript.awaits_older() {
+        model.hint = Some("what was found is not in the session any more".to_owned());
+        return Vec::new();
+    }
+    model.sought = Some((exec, item));
+    let history = |before| Action::Send(Command::History { before, limit: SOUGHT_PAGE });
+    asked.map(history).into_iter().collect()
 }
 
 /// A prompt that waited is in the transcript now.

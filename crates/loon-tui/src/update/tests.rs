@@ -74,11 +74,15 @@ impl Screen {
     }
 
     fn tell(&mut self, event: impl Into<AgentEvent>) -> Vec<Action> {
+        self.tell_of(ExecutionId::generate(), event)
+    }
+
+    fn tell_of(&mut self, exec: ExecutionId, event: impl Into<AgentEvent>) -> Vec<Action> {
         let envelope = Envelope {
             v: 1,
             seq: None,
             at: At::from_unix_ms(0),
-            exec: ExecutionId::generate(),
+            exec,
             turn: None,
             event: event.into(),
         };

@@ -18,6 +18,10 @@ pub(super) fn run(store: &FileStore, exec: ExecutionId, args: &ExportArgs) -> Re
     if store.stamp(exec).is_none() {
         return Err(StoreError::NotFound { exec }.info().into());
     }
+    // An archive of a damaged session is refused below.
+    if !args.archive {
+        super::warn_if_damaged(store, exec);
+    }
     if args.archive || args.json {
         return stream(store, exec, args);
     }
@@ -62,10 +66,8 @@ fn stream(store: &FileStore, exec: ExecutionId, args: &ExportArgs) -> Result<u8,
 
 /// The session and those of its subagents, for `import`.
 fn archive(store: &FileStore, exec: ExecutionId, out: &mut dyn Write) -> Result<(), Failure> {
-    for member in family(store, exec).map_err(|error| failed(store, &error))? {
-        store.export(member, out).map_err(|error| failed(store, &error))?;
-    }
-    Ok(())
+    let members = family(store, exec).map_err(|error| failed(store, &error))?;
+    store.export(&members, out).map_err(|error| failed(store, &error))
 }
 
 fn records(store: &FileStore, exec: ExecutionId, out: &mut dyn Write) -> Result<(), Failure> {

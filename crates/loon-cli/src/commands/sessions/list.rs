@@ -44,9 +44,9 @@ pub(super) fn run(store: &FileStore, index: &SessionIndex, args: &ListArgs) -> R
 /// One session as a line: id, when, turns, cost, state, title, and then what is not always there.
 pub(super) fn line(session: &SessionSummary, with_folder: bool) -> String {
     let updated = session.updated.to_string();
-    let state = match session.pid.filter(|_| session.live) {
-        Some(pid) => format!("live {pid}"),
-        None => session.state().to_owned(),
+    let state = match (session.state(), session.pid) {
+        ("live", Some(pid)) => format!("live {pid}"),
+        (state, _) => state.to_owned(),
     };
     let mut line = format!(
         "{}  {}  {:>3} {:<5}  {:>7}  {:<10}  {}",
@@ -74,13 +74,8 @@ pub(super) fn line(session: &SessionSummary, with_folder: bool) -> String {
     line
 }
 
-/// Money in cents, or nothing where none is known.
+/// Money, or nothing where none is known.
 fn cost_words(cost: &Cost) -> String {
-    let usd = cost.usd.amount();
-    let more = if cost.unpriced > 0 { "+?" } else { "" };
-    match (usd.is_zero(), cost.unpriced) {
-        (true, 0) => "-".to_owned(),
-        (true, _) => "?".to_owned(),
-        (false, _) => format!("${usd:.2}{more}"),
-    }
+    let none = if cost.unpriced > 0 { "?" } else { "-" };
+    cost.words().unwrap_or_else(|| none.to_owned())
 }

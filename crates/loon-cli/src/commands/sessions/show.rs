@@ -9,6 +9,7 @@ use crate::failure::Failure;
 /// Prints the transcript.
 pub(super) fn run(store: &FileStore, exec: ExecutionId, json: bool) -> Result<u8, Failure> {
     let conversation = transcript::read(store, exec)?;
+    super::warn_if_damaged(store, exec);
     if !json {
         return super::super::print(&transcript::markdown(exec, &conversation));
     }

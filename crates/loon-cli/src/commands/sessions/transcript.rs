@@ -25,6 +25,9 @@ pub(super) fn markdown(exec: ExecutionId, conversation: &Conversation) -> String
     if let Some(model) = conversation.model() {
         let _ = write!(text, ", {model}");
     }
+    if let Some(cost) = conversation.cost().words() {
+        let _ = write!(text, ", {cost}");
+    }
     text.push('\n');
     let mut items = conversation.items().iter().peekable();
     while let Some(item) = items.next() {

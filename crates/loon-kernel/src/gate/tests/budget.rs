@@ -198,7 +198,7 @@ async fn a_request_that_waits_for_a_person_holds_no_trial() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_an_interrupt_deny_what_waits() {
+async fn a_refusal_denies_what_waits_and_an_interrupt_stops_it() {
     for refuse in [true, false] {
         let house = house(None).await;
         let (gate, _, desk, answer) = attended(&house, of_tokens(1));
@@ -217,8 +217,12 @@ async fn a_refusal_and_an_interrupt_deny_what_waits() {
         };
         let (outcome, ()) = futures_util::future::join(gate.model(effect, said(1)), stop).await;
         let failure = outcome.unwrap_err();
-        assert_eq!(failure.status, EffectStatus::Denied);
-        assert_eq!(failure.error.code, ErrorCode::QuotaExceeded);
+        let wanted = if refuse {
+            (EffectStatus::Denied, ErrorCode::QuotaExceeded)
+        } else {
+            (EffectStatus::Aborted, ErrorCode::Cancelled)
+        };
+        assert_eq!((failure.status, failure.error.code), wanted);
         assert_eq!(model.requests(), 1);
     }
 }

@@ -56,8 +56,16 @@ pub struct Imported {
 }
 
 impl FileStore {
-    /// Writes an execution as a part of an archive. Pre-images of files are not in it.
-    pub fn export(&self, exec: ExecutionId, out: &mut dyn Write) -> Result<(), StoreError> {
+    /// Writes executions as an archive. Pre-images of files are not in it. If one of them is not as it
+    /// was written, nothing is: an archive vouches for what is in it.
+    pub fn export(&self, execs: &[ExecutionId], out: &mut dyn Write) -> Result<(), StoreError> {
+        for exec in execs {
+            self.verify(*exec)?.sound(*exec)?;
+        }
+        execs.iter().try_for_each(|exec| self.export_one(*exec, out))
+    }
+
+    fn export_one(&self, exec: ExecutionId, out: &mut dyn Write) -> Result<(), StoreError> {
         let path = self.journal(exec);
         let file = self.open_for(exec, OpenOptions::new().read(true))?;
         let written =

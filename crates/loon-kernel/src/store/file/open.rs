@@ -47,6 +47,28 @@ impl Lease {
     }
 }
 
+/// What a journal is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// To work in it, unless somebody else does.
+    Work,
+    /// To work in it, whoever else does.
+    TakeOver,
+    /// To write its end, whoever works in it.
+    End,
+    /// To mend it. Records that had been made durable and are gone are accepted.
+    Repair,
+}
+
+impl Aim {
+    fn lease(self) -> Lease {
+        match self {
+            Self::Work | Self::Repair => Lease::Required,
+            Self::TakeOver | Self::End => Lease::IfFree,
+        }
+    }
+}
+
 /// A journal that can be written.
 pub(super) struct Writable {
     pub(super) writer: FileWriter,
@@ -62,34 +84,23 @@ impl From<Writable> for Opened {
 }
 
 impl FileStore {
-    /// Opens a journal for writing. Without `accept_loss`, records that had been made durable and
-    /// are gone are an error.
-    pub(super) fn open_writer(
-        &self,
-        exec: ExecutionId,
-        lease: Lease,
-        accept_loss: bool,
-    ) -> Result<Writable, StoreError> {
+    /// Opens a journal for writing.
+    pub(super) fn open_writer(&self, exec: ExecutionId, aim: Aim) -> Result<Writable, StoreError> {
         loop {
-            if let Some(opened) = self.try_open(exec, lease, accept_loss)? {
+            if let Some(opened) = self.try_open(exec, aim)? {
                 return Ok(opened);
             }
         }
     }
 
     /// Gives nothing if a file was put in the place of one that had been opened already.
-    fn try_open(
-        &self,
-        exec: ExecutionId,
-        lease: Lease,
-        accept_loss: bool,
-    ) -> Result<Option<Writable>, StoreError> {
+    fn try_open(&self, exec: ExecutionId, aim: Aim) -> Result<Option<Writable>, StoreError> {
         let dir = self.dir(exec);
         let path = self.journal(exec);
         let mut journal = self.open_for(exec, OpenOptions::new().read(true).append(true))?;
         let fence_file = FenceFile::open(dir.join("fence"), exec)?;
-        let mut leased = lease.take(&journal).map_err(io_error("lock", &path))?;
-        if !leased && lease == Lease::Required {
+        let mut leased = aim.lease().take(&journal).map_err(io_error("lock", &path))?;
+        if !leased && aim.lease() == Lease::Required {
             let pid = Mark::peek(&dir.join("fence")).map(|mark| mark.pid);
             return Err(StoreError::Busy { exec, pid });
         }
@@ -108,7 +119,7 @@ impl FileStore {
         }
         let tail = Tail::find(&journal, &path, exec)?;
         let lost = mark.as_ref().map_or(0, |mark| mark.durable.seq.saturating_sub(tail.end.seq));
-        if lost > 0 && !accept_loss {
+        if lost > 0 && aim != Aim::Repair {
             let (line, intact) = (tail.end.seq + 1, tail.end.seq);
             return Err(StoreError::Corrupt {
                 exec,
@@ -125,10 +136,13 @@ impl FileStore {
         let pid = owner.unwrap_or_else(std::process::id);
         let mark = Mark { fence: number, pid, durable: tail.end };
         fence.write(&mark)?;
+        if matches!(aim, Aim::Work | Aim::TakeOver) {
+            // Before the former writer hears of it, which looks who it was.
+            shelf::note_holder(&dir);
+        }
         wake::ring(&dir);
         fence.sync()?;
         drop(fence);
-        shelf::note_holder(&dir);
         let wakes = Arc::clone(&self.wakes);
         let files = Files { exec, dir, journal, fence: fence_file, wakes };
         let mut writer = FileWriter::of_opened(files, &mark, mended.len);

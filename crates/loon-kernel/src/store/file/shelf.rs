@@ -37,6 +37,11 @@ pub(super) fn note_holder(dir: &Path) {
         .and_then(|text| replace(&dir.join(HOLDER), &text));
 }
 
+/// The word that was left last.
+pub(super) fn told_holder(dir: &Path) -> Option<Holder> {
+    serde_json::from_slice(&std::fs::read(dir.join(HOLDER)).ok()?).ok()
+}
+
 /// Under another name until it is whole, so that nobody reads half of it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
@@ -62,8 +67,7 @@ impl FileStore {
             return None;
         }
         let dir = self.dir(exec);
-        let told = std::fs::read(dir.join(HOLDER)).ok();
-        told.and_then(|text| serde_json::from_slice(&text).ok()).or_else(|| {
+        told_holder(&dir).or_else(|| {
             let mark = Mark::peek(&dir.join("fence"))?;
             Some(Holder { pid: mark.pid, host: None, since: None })
         })

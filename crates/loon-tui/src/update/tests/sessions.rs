@@ -1,6 +1,6 @@
 //! Other sessions: searching them, branching off, watching, taking over.
 
-use loon_api::event::{SessionHeld, SessionReleased, SessionsFound};
+use loon_api::event::{HistoryPage, SessionHeld, SessionReleased, SessionsFound};
 use loon_api::{SessionHit, SessionHolder};
 
 use super::*;
@@ -51,6 +51,65 @@ fn what_is_typed_is_searched_in_all_sessions() {
     screen.tell(SessionsFound { query: "pa".to_owned(), hits });
     assert_eq!(labels(&screen), ["12 pages counted"]);
     assert_eq!(screen.press(KeyCode::Enter), sent(open(found, SessionAccess::Write)));
+    assert_eq!(screen.model.sought, Some((found, ItemId::call(2, 0, 0))));
+}
+
+fn words(turn: u32, text: &str) -> Item {
+    let body = ItemBody::UserMessage { text: text.to_owned(), steer: false };
+    Item { id: ItemId::user(turn, 0), turn, body }
+}
+
+#[test]
+fn opening_a_hit_asks_for_older_items_until_its_place_is_there() {
+    let mut screen = Screen::new();
+    let exec = screen.model.exec.unwrap();
+    screen.type_text("/sessions");
+    screen.press(KeyCode::Enter);
+    screen.type_text("words");
+    let first = SessionHit { item: ItemId::user(1, 0), ..hit(exec, "first words") };
+    screen.tell(SessionsFound { query: "words".to_owned(), hits: vec![first] });
+    // The newest items are here, and the place is none of them.
+    let newest: Vec<Item> = (50..90).map(|turn| words(turn, "later")).collect();
+    screen.model.transcript.open(&newest, true, 0);
+    let older = |before: &Item| {
+        sent(Command::History {
+            before: before.id.clone(),
+            limit: super::super::runtime::SOUGHT_PAGE,
+        })
+    };
+    assert_eq!(screen.press(KeyCode::Enter), older(&newest[0]));
+    let page: Vec<Item> = (10..50).map(|turn| words(turn, "earlier")).collect();
+    let told = screen.tell(HistoryPage { items: page.clone(), more: true });
+    assert_eq!(told, older(&page[0]));
+    let page: Vec<Item> = (1..10).map(|turn| words(turn, "first words")).collect();
+    assert_eq!(screen.tell(HistoryPage { items: page, more: false }), []);
+    assert_eq!(screen.model.sought, None);
+    assert!(screen.model.transcript.is_scrolled(), "the place is in view, and not the end");
+}
+
+#[test]
+fn a_place_that_is_gone_is_told_and_not_looked_for_again() {
+    let mut screen = Screen::new();
+    let exec = screen.model.exec.unwrap();
+    screen.model.sought = Some((exec, ItemId::user(7, 0)));
+    assert_eq!(screen.tell(HistoryPage { items: vec![words(1, "all")], more: false }), []);
+    assert!(screen.model.hint.as_ref().unwrap().contains("not in the session any more"));
+    assert_eq!(screen.model.sought, None);
+}
+
+#[test]
+fn who_took_a_watched_session_over_and_why_it_is_over_is_said() {
+    let mut screen = Screen::new();
+    let exec = screen.model.exec.unwrap();
+    screen.model.session.watched = Some(holder());
+    let taker = SessionHolder { pid: Some(4712), words: "process 4712".to_owned() };
+    let held = SessionHeld { session: exec, holder: taker, from: Some(holder()) };
+    screen.tell_of(exec, held);
+    let over = loon_api::ErrorInfo::new(loon_api::ErrorCode::Cancelled, "it was cancelled");
+    screen.tell_of(exec, SessionReleased { session: exec, over: Some(over) });
+    let said = format!("{:?}", screen.model.transcript);
+    assert!(said.contains("process 4712 took this session over from process 4711"), "{said}");
+    assert!(said.contains("it was cancelled; /fork branches off") && !said.contains("/takeover"));
 }
 
 #[test]
@@ -71,12 +130,12 @@ fn without_words_no_hit_stays() {
 fn a_session_in_use_is_watched_or_taken_over() {
     let mut screen = Screen::new();
     let session = ExecutionId::generate();
-    screen.tell(SessionHeld { session, holder: holder() });
+    screen.tell(SessionHeld { session, holder: holder(), from: None });
     assert_eq!(labels(&screen), ["watch", "take over"]);
     let about = screen.model.layers.last().unwrap().selected_row().unwrap().about.clone();
     assert!(about.contains("process 4711 since 12:00 UTC"), "{about}");
     assert_eq!(screen.press(KeyCode::Enter), sent(open(session, SessionAccess::Watch)));
-    screen.tell(SessionHeld { session, holder: holder() });
+    screen.tell(SessionHeld { session, holder: holder(), from: None });
     screen.press(KeyCode::Down);
     assert_eq!(screen.press(KeyCode::Enter), sent(open(session, SessionAccess::TakeOver)));
 }
@@ -93,7 +152,7 @@ fn a_watched_session_keeps_the_draft_and_can_be_taken_over() {
     assert_eq!(screen.press(KeyCode::Enter), []);
     assert_eq!(screen.draft(), "do it");
     assert!(screen.model.hint.as_ref().unwrap().contains("only watched, process 4711"));
-    screen.tell(SessionReleased { session: exec });
+    screen.tell(SessionReleased { session: exec, over: None });
     assert_eq!(screen.model.session.watched.as_ref().unwrap().words, "no process");
     screen.ctrl('u');
     screen.type_text("/takeover");
@@ -130,6 +189,6 @@ fn what_is_asked_in_a_watched_session_is_told_and_takes_no_keys() {
     screen.ask("a2");
     assert!(screen.model.approvals.shown().is_some());
     screen.model.session.watched = Some(holder());
-    screen.tell(SessionReleased { session: ExecutionId::generate() });
+    screen.tell(SessionReleased { session: ExecutionId::generate(), over: None });
     assert!(screen.model.approvals.shown().is_none(), "nobody waits for an answer any more");
 }

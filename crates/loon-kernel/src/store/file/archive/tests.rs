@@ -15,9 +15,7 @@ fn stores() -> (tempfile::TempDir, FileStore, FileStore) {
 
 fn exported(store: &FileStore, execs: &[ExecutionId]) -> Vec<u8> {
     let mut out = Vec::new();
-    for exec in execs {
-        store.export(*exec, &mut out).unwrap();
-    }
+    store.export(execs, &mut out).unwrap();
     out
 }
 

@@ -9,14 +9,14 @@ use tempfile::TempDir;
 use super::super::super::tests::{journal, last, note, read};
 use super::super::super::{JournalStore, JournalWriter};
 use super::super::FileStore;
-use super::super::open::Lease;
+use super::super::open::Aim;
 use super::FileWriter;
 
 fn owned(records: u64) -> (TempDir, FileStore, ExecutionId, Vec<Envelope>, FileWriter) {
     let dir = tempfile::tempdir().unwrap();
     let store = FileStore::new(dir.path());
     let (exec, records) = journal(&store, records);
-    let writer = store.open_writer(exec, Lease::Required, false).unwrap().writer;
+    let writer = store.open_writer(exec, Aim::Work).unwrap().writer;
     (dir, store, exec, records, writer)
 }
 
