@@ -20,9 +20,9 @@ pub enum HookEvent {
     UserPromptSubmit,
     /// A tool call that permissions let through is about to be made.
     PreToolUse,
-    /// A tool call ended well.
+    /// A tool call ended well, and so did the program it ran, if it ran one.
     PostToolUse,
-    /// A tool call ran and ended with an error.
+    /// A tool call ran and failed, or its program ended with another status than 0.
     PostToolUseFailure,
     /// The model says that it is done.
     Stop,

@@ -64,9 +64,10 @@ fn is_summary(request: &Request) -> bool {
     request.system().starts_with("You write the handoff")
 }
 
-/// A session of four long prompts whose model has a window for about three.
+/// A session of so many long prompts whose model has a window for about four. Gives the last run.
 fn long_run(
     hooks: &str,
+    prompts: usize,
 ) -> (loon_testkit::Home, loon_testkit::Repo, ModelServer, loon_testkit::Finished) {
     let server = ModelServer::answering(|request| {
         text(if is_summary(request) { "They want long texts." } else { "yes" }).without_usage()
@@ -81,8 +82,8 @@ fn long_run(
     home.set_settings(&settings);
     let mut exec = String::new();
     let mut last = None;
-    for name in ["one", "two", "three", "four"] {
-        let prompt = format!("{name} {}", "x".repeat(9_000));
+    for number in 0..prompts {
+        let prompt = format!("{number} {}", "x".repeat(9_000));
         let resumed = ["--resume", exec.as_str(), prompt.as_str()];
         let finished = Loon::exec(
             &home,
@@ -102,7 +103,7 @@ fn h186_words_before_a_compaction_say_what_matters_and_its_end_is_told() {
         hook("PreCompact", "cat > pre.json; echo Keep the port number."),
         hook("PostCompact", "cat > post.json"),
     ];
-    let (_, repo, server, finished) = long_run(&hooks.concat());
+    let (_, repo, server, finished) = long_run(&hooks.concat(), 4);
     assert_eq!(finished.terminal()["outcome"], "completed", "{}", finished.stderr);
     let summaries: Vec<Request> = server.requests().into_iter().filter(is_summary).collect();
     let asked = summaries.first().expect("a summary");
@@ -117,7 +118,7 @@ fn h186_words_before_a_compaction_say_what_matters_and_its_end_is_told() {
 #[test]
 fn h195_a_compaction_that_a_hook_blocks_is_not_made_and_its_reason_is_shown() {
     let (_, _, server, finished) =
-        long_run(&hook("PreCompact", "echo 'Not in the middle of a release.' >&2; exit 2"));
+        long_run(&hook("PreCompact", "echo 'Not in the middle of a release.' >&2; exit 2"), 5);
     assert!(server.requests().iter().all(|request| !is_summary(request)));
     let failed = finished.of_type("compaction.failed");
     assert!(failed[0]["error"]["message"].to_string().contains("Not in the middle of a release."));

@@ -8,7 +8,7 @@ use crate::scripts::{ask, bash, read, write};
 
 #[test]
 fn h198_words_at_the_start_and_with_a_prompt_reach_the_model() {
-    let server = ModelServer::by_step([text("hello")]);
+    let server = ModelServer::by_step([text("hello"), text("again")]);
     let hooks = [
         hook("SessionStart", "cat > start.json; echo Today is release day."),
         hook(

@@ -184,5 +184,10 @@ fn split(output: &str) -> Result<Option<(&str, Value)>, Unreadable> {
 
 /// Words of a hook, bounded.
 fn words(text: &str) -> String {
-    without_middle(text.trim(), MOST_WORDS).into_owned()
+    without_middle(plain(text).trim(), MOST_WORDS).into_owned()
+}
+
+/// Text without control characters, which neither a terminal nor a model should get.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -75,8 +75,12 @@ impl Occurrence {
     /// Nothing for a call that did not come to an end of its own.
     pub(crate) fn after_call(call: &ToolCallItem) -> Option<Self> {
         match call.status {
-            ToolCallStatus::Done => Some(Self::of_end(HookEvent::PostToolUse, call)),
-            ToolCallStatus::Failed => Some(Self::of_end(HookEvent::PostToolUseFailure, call)),
+            ToolCallStatus::Done if call.exit_code.is_none_or(|code| code == 0) => {
+                Some(Self::of_end(HookEvent::PostToolUse, call))
+            }
+            ToolCallStatus::Done | ToolCallStatus::Failed => {
+                Some(Self::of_end(HookEvent::PostToolUseFailure, call))
+            }
             _ => None,
         }
     }

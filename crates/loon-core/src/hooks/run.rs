@@ -7,7 +7,7 @@ use loon_exec::{Captured, Cause, Finished};
 use loon_kernel::{Admitted, StepOutput};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::HookAnswer;
+use super::answer::{HookAnswer, plain};
 use super::{Hooks, MAX_ANSWER};
 use crate::conversation::without_middle;
 
@@ -42,7 +42,7 @@ pub(super) async fn run(
 
 fn of_command(hook: &HookDefinition, finished: &Finished) -> Result<HookAnswer, ErrorInfo> {
     let errors = text(&finished.errors);
-    let complaint = match without_middle(errors.trim(), MOST_COMPLAINT) {
+    let complaint = match without_middle(plain(&errors).trim(), MOST_COMPLAINT) {
         words if words.is_empty() => String::new(),
         words => format!(": {words}"),
     };

@@ -1,12 +1,14 @@
 //! What hooks say, and what comes of it.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use loon_api::{BoxFuture, ExecutionId, HookEvent};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::answer::HookAnswer;
+use super::fire::Firing;
 use super::occurrence::{Occurrence, Place};
 use super::*;
 
@@ -176,7 +178,7 @@ fn hook(event: HookEvent, matcher: &str, url: &str) -> HookDefinition {
         event,
         matcher: matcher.parse().unwrap(),
         action: loon_api::HookAction::Url(url.to_owned()),
-        timeout: std::time::Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
         origin: "test".into(),
     }
 }
@@ -201,6 +203,100 @@ fn hooks_are_chosen_by_event_and_tool_in_their_order() {
     // An event about no tool has nothing that a matcher could look at.
     assert_eq!(urls(&Occurrence::stop(false, None)), ["d"]);
     assert!(hooks.has(HookEvent::Stop) && !hooks.has(HookEvent::PreCompact));
+}
+
+struct NoPrices;
+
+impl loon_kernel::Pricing for NoPrices {
+    fn price(&self, _: &str, _: &loon_api::Usage) -> Option<loon_api::Money> {
+        None
+    }
+}
+
+async fn gate() -> loon_kernel::Gate {
+    let start = loon_kernel::StartOptions {
+        exec: None,
+        kind: loon_api::ExecutionKind::Session,
+        cwd: "/".into(),
+        parent: None,
+        deadline: None,
+    };
+    let execution = loon_kernel::Execution::start(
+        Arc::new(loon_kernel::MemoryStore::default()),
+        Arc::new(loon_kernel::SystemClock),
+        loon_kernel::Redactor::default(),
+        start,
+        tokio::sync::mpsc::channel(1).0,
+    );
+    let options = loon_kernel::GateOptions {
+        tools: Vec::new(),
+        authorities: Vec::new(),
+        approver: Arc::new(crate::approval::ApprovalDesk::new(true)),
+        pricing: Arc::new(NoPrices),
+        retry: loon_kernel::RetryPolicy::default(),
+        tool_timeout: None,
+        approval_prefix: String::new(),
+        tree: loon_kernel::Tree::default(),
+        circuits: loon_kernel::Circuits::new(Arc::new(loon_kernel::SystemClock)),
+    };
+    loon_kernel::Gate::new(&execution.await.unwrap(), options)
+}
+
+async fn fire(definitions: Vec<HookDefinition>, within: Option<Duration>) -> Outcome {
+    let (hooks, _) = hooks(definitions);
+    let event = hooks.definitions.borrow()[0].event;
+    let occurrence = match event {
+        HookEvent::Stop => Occurrence::stop(false, None),
+        HookEvent::UserPromptSubmit => Occurrence::prompt("x", false),
+        _ => Occurrence::session_end("close"),
+    };
+    let (gate, place, redactor) = (gate().await, place(), loon_kernel::Redactor::default());
+    let place = Place { cwd: "/".into(), ..place };
+    let clock = &loon_kernel::SystemClock;
+    let firing = Firing { hooks: &hooks, redactor: &redactor, place: &place, clock, gate: &gate };
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let moment = Moment { turn: None, of: "x".into(), cancel, within };
+    let chosen = hooks.of(&occurrence);
+    firing.fire(&moment, &occurrence, &chosen).await
+}
+
+fn command(event: HookEvent, line: &str) -> HookDefinition {
+    HookDefinition {
+        action: loon_api::HookAction::Command(line.to_owned()),
+        ..hook(event, "*", "")
+    }
+}
+
+#[tokio::test]
+async fn h194_hooks_that_share_a_bound_get_what_is_left_of_it() {
+    let slow = || command(HookEvent::SessionEnd, "sleep 1000");
+    let outcome = fire(vec![slow(), slow()], Some(Duration::from_millis(200))).await;
+    let [first, second] = outcome.failures.as_slice() else { panic!("{outcome:?}") };
+    assert!(first.contains("the time limit of"), "{first}");
+    assert!(second.ends_with("was not run: no time is left."), "{second}");
+    assert_eq!(outcome.block, None);
+}
+
+#[tokio::test]
+async fn the_first_no_ends_the_asking_where_something_is_held_up() {
+    let refuses = |line| command(HookEvent::UserPromptSubmit, line);
+    let outcome = fire(vec![refuses("echo one"), refuses("exit 2"), refuses("exit 1")], None).await;
+    assert_eq!(outcome.context, ["one"]);
+    let reason = outcome.block.unwrap();
+    assert!(reason.contains("`exit 2`") && reason.ends_with("It gave no reason."), "{reason}");
+    assert!(outcome.failures.is_empty());
+    // Where nothing is, all are heard.
+    let says = |line| command(HookEvent::SessionEnd, line);
+    let outcome = fire(vec![says("exit 2"), says("echo two")], None).await;
+    assert_eq!((outcome.block, outcome.context.as_slice()), (None, ["two".to_owned()].as_slice()));
+    assert_eq!(outcome.failures.len(), 1);
+}
+
+#[tokio::test]
+async fn a_stop_hook_that_fails_keeps_nobody() {
+    let outcome = fire(vec![command(HookEvent::Stop, "echo so >&2; exit 7")], None).await;
+    assert_eq!(outcome.block, None);
+    assert!(outcome.failures[0].ends_with("failed: exit status 7: so."), "{outcome:?}");
 }
 
 proptest! {
