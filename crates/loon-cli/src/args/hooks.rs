@@ -19,7 +19,7 @@ pub(crate) enum HooksCommand {
 /// What to try hooks with.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// The event, for example PreToolUse.
+    /// Name of the event; a wrong one is answered with all there are.
     pub(crate) event: HookEvent,
     /// The tool, for events about one.
     #[arg(long, value_name = "NAME", default_value = "bash")]

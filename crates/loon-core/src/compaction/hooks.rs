@@ -1,6 +1,7 @@
 //! Hooks before and after a compaction.
 
 use loon_api::{Compaction, ErrorCode, ErrorInfo, HookEvent};
+use tokio_util::sync::CancellationToken;
 
 use super::Why;
 use crate::hooks::{Moment, Occurrence, Outcome, Trigger};
@@ -87,6 +88,6 @@ impl Session {
 
     fn compaction_is_cancelled(&self) -> bool {
         let turn = self.turn.as_ref().map(|turn| &turn.cancel);
-        turn.or(self.context.cancel.as_ref()).is_some_and(|cancel| cancel.is_cancelled())
+        turn.or(self.context.cancel.as_ref()).is_some_and(CancellationToken::is_cancelled)
     }
 }
