@@ -88,6 +88,45 @@ fn h195_exit_status_2_keeps_a_prompt_from_the_model() {
 }
 
 #[test]
+fn words_for_a_running_turn_are_judged_too_and_the_turn_goes_on() {
+    let latch = loon_testkit::Latch::new();
+    let server = ModelServer::by_step([ask(bash("true")).hold(&latch), text("done")]);
+    let (home, repo) = setup(&server, &hook("UserPromptSubmit", "grep -q Ann && exit 2; exit 0"));
+    let arguments = ["--mode", "bypass", "--input", "jsonl"];
+    let mut running =
+        Loon::exec(&home, repo.path(), arguments).input(loon_testkit::Input::Open).start();
+    running.write_line(json!({"type": "prompt", "text": "go"}));
+    latch.wait_reached(1);
+    running.write_line(json!({"type": "steer", "text": "tell Ann"}));
+    running.wait_type("prompt.queued");
+    latch.release();
+    running.close_input();
+    let finished = running.finish();
+    assert_eq!(finished.terminal()["outcome"], "completed", "{}", finished.stderr);
+    assert_eq!(finished.of_type("prompt.blocked")[0]["steer"], true);
+    assert!(!server.last_request().user_texts().join("\n").contains("tell Ann"));
+}
+
+#[test]
+fn a_blocked_prompt_is_the_draft_again_on_the_screen() {
+    let server = ModelServer::by_step([text("never")]);
+    let (home, repo) =
+        setup(&server, &hook("UserPromptSubmit", "echo 'A name is in it.' >&2; exit 2"));
+    let mut screen = loon_testkit::Screen::start(&home, repo.path(), &[], (100, 30));
+    screen.wait_for("● ready");
+    screen.paste("write to Ann");
+    screen.wait_for("write to Ann");
+    screen.press(loon_testkit::key::ENTER);
+    screen.wait_for("A name is in it.");
+    screen.wait_for("write to Ann");
+    screen.press(loon_testkit::key::CTRL_C);
+    screen.press(loon_testkit::key::CTRL_C);
+    screen.press(loon_testkit::key::CTRL_C);
+    assert_eq!(screen.wait_exit(), Some(0));
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
 fn h196_a_denial_as_json_brings_its_reason_and_context() {
     let server = touching();
     let answer = r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"Use make.","additionalContext":"The Makefile has it."}}"#;
@@ -155,7 +194,7 @@ fn h193_an_interrupt_ends_a_hook() {
 
 #[test]
 fn hooks_may_leave_their_input_unread_or_read_it_late() {
-    let content = "x".repeat(300_000);
+    let content = "x".repeat(100_000);
     let lines = [
         "exit 0",
         "cat > got.json",
