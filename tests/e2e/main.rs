@@ -13,6 +13,7 @@ mod demo;
 mod edits;
 mod faults;
 mod headless;
+mod hooks;
 mod integrity;
 mod journal;
 mod permission;

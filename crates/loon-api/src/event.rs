@@ -192,7 +192,7 @@ events! {
         key: EffectKey,
         /// What it touches.
         kind: EffectKind,
-        /// Name of the model or tool, or what the step of a flow touches.
+        /// Name of the model or tool, or what the step of a flow or the hook is.
         target: String,
         /// The tool call's item.
         #[serde(default)]
@@ -300,6 +300,15 @@ events! {
         text: String,
         /// For the running turn rather than the next.
         steer: bool,
+    }
+    /// Record: a hook kept words of the user from the model. They are in no request.
+    PromptBlocked = "prompt.blocked" {
+        /// The words.
+        text: String,
+        /// They were for the running turn, which goes on.
+        steer: bool,
+        /// Which hook, and why.
+        reason: String,
     }
     /// Record: waiting prompts were taken back by the user.
     QueueReturned = "queue.returned" {

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::hook::HookEvent;
+
 /// Position of a record in its journal: 1 for the first, no gaps.
 pub type Seq = u64;
 
@@ -174,6 +176,16 @@ impl EffectKey {
     /// content, so that a summary that was paid for is never asked for twice.
     pub fn summary(digest: &str, attempt: u32) -> Self {
         Self(format!("summary/{digest}/{attempt}"))
+    }
+
+    /// The `index`-th hook for an event of what `of` names: a call, a message, the session.
+    pub fn hook(of: &str, event: HookEvent, index: usize) -> Self {
+        Self(format!("{of}/hook/{event}/{index}"))
+    }
+
+    /// True for a hook.
+    pub fn is_hook(&self) -> bool {
+        self.0.contains("/hook/")
     }
 
     /// True for the request of a summary.

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod hooks;
 mod sessions;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loon_api::{Mode, ToolSet};
 use loon_config::{Layer, parse_period};
 
+pub(crate) use self::hooks::{HooksCommand, TestArgs};
 pub(crate) use self::sessions::{
     ExportArgs, ListArgs, ManyArgs, PruneArgs, SearchArgs, SessionsCommand,
 };
@@ -174,6 +176,9 @@ pub(crate) enum Commands {
     Models(ModelsCommand),
     /// Tools that models have in this folder.
     Tools(ToolsArgs),
+    /// Lifecycle hooks.
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Permission rules.
     #[command(subcommand)]
     Permissions(PermissionsCommand),

@@ -255,6 +255,10 @@ impl Driver {
                 (self.turns_owed, self.steers_owed) = (0, 0);
                 None
             }
+            AgentEvent::PromptBlocked(blocked) => {
+                self.steers_owed = self.steers_owed.saturating_sub(u32::from(blocked.steer));
+                None
+            }
             AgentEvent::ApprovalRequested(request) => {
                 if let Some(asking) = &mut self.asking {
                     asking.push(request.approval.id.clone());

@@ -1,5 +1,6 @@
 //! Puts the crates together: settings, models, tools and rules become the runtime's dependencies.
 
+mod hooks;
 mod live;
 mod models;
 mod rules;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
 use loon_core::{
-    ContextLimits, Dependencies, Given, Limits, SessionChoice, SessionIndex, SessionOptions,
+    ContextLimits, Dependencies, Given, Hooks, Limits, SessionChoice, SessionIndex, SessionOptions,
     Worktrees, sessions,
 };
 use loon_exec::Spawner;
@@ -24,6 +25,7 @@ use loon_tool::user_tools;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::hooks::HttpPoster;
 pub(crate) use self::live::Follower;
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
@@ -235,8 +237,14 @@ impl Setup {
         let index = SessionIndex::at(self.paths.index_file());
         let web = watch::Sender::new(Arc::new(web::options(settings)));
         let secrets = watch::Sender::new(Arc::from(self.secret_variables()));
+        let hooks = watch::Sender::new(Arc::from(self.loaded.hooks.as_slice()));
         let spawner = Spawner::following(secrets.subscribe());
         let own = tools::of_settings(settings);
+        let hook_handles = Hooks {
+            definitions: hooks.subscribe(),
+            spawner: spawner.clone(),
+            poster: Arc::new(HttpPoster),
+        };
         let (_, unusable) = user_tools(&own, &root, &spawner);
         let tools = tools::factory(
             Arc::clone(&store),
@@ -253,7 +261,7 @@ impl Setup {
             Follower::new(
                 self.clone(),
                 &run,
-                Handles { models, prices, circuits, web, secrets, redactor },
+                Handles { models, prices, circuits, web, secrets, hooks, redactor },
             )
         };
         let mut remarks = self.remarks();
@@ -271,6 +279,7 @@ impl Setup {
             models,
             policy: Arc::new(self.policy()),
             rules: Arc::new(LocalRules::new(self.at.clone())),
+            hooks: hook_handles,
             worktrees: Worktrees::new(spawner, self.paths.data.join("worktrees")),
             branch: Arc::new(move || loon_exec::git::branch(&root)),
             options: SessionOptions {

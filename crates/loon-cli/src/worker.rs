@@ -18,6 +18,7 @@ use loon_kernel::{
     ChildDispatcher, Circuits, Dispatcher, SupervisingDispatcher, SupervisionPolicy, SystemClock,
 };
 
+pub(crate) use self::client::causes;
 pub(crate) use self::front::Elsewhere;
 pub(crate) use self::prompt::{PromptInput, Prompts};
 pub(crate) use self::schedules::{fire, of_settings as schedules_of_settings};

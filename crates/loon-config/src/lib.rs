@@ -12,6 +12,7 @@ pub mod edit;
 pub mod environment;
 mod error;
 pub mod files;
+mod hooks;
 mod key;
 mod load;
 mod lock;
@@ -30,7 +31,8 @@ pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
 pub use schema::{schema, without_login};
 pub use settings::{
-    Appearance, Budget, ColorChoice, Combo, Context7, ModelSettings, Permissions, Price, Provider,
-    ProviderKind, SCHEMA_VERSION, Schedule, Session, Settings, Ui, UserTool, Web, Worker,
+    Appearance, Budget, ColorChoice, Combo, Context7, Hook, Hooks, ModelSettings, Permissions,
+    Price, Provider, ProviderKind, SCHEMA_VERSION, Schedule, Session, Settings, Ui, UserTool, Web,
+    Worker,
 };
 pub use watch::{SettingsWatch, Snapshot};

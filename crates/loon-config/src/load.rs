@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use loon_api::RuleSet;
+use loon_api::{HookDefinition, RuleSet};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -93,6 +93,8 @@ pub struct Loaded {
     pub settings: Settings,
     /// All permission rules with their places, and the write roots, the workspace root first.
     pub rules: RuleSet,
+    /// All lifecycle hooks with their places, in the order in which they run.
+    pub hooks: Vec<HookDefinition>,
     /// Where each value that somebody set was written, by key; of a list of rules the strongest
     /// place. Each rule carries its own.
     pub origins: BTreeMap<String, Origin>,

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use loon_api::{Mode, PermissionRule, RuleEffect, RuleSet};
+use loon_api::{HookDefinition, HookEvent, Mode, PermissionRule, RuleEffect, RuleSet};
 use serde_json::{Map, Value};
 
 use crate::document::Parsed;
 use crate::error::ConfigError;
+use crate::hooks;
 use crate::key;
 use crate::load::{Fingerprint, Ignored, Loaded, Sources, Warning, flatten};
 use crate::origin::{Layer, Origin};
 use crate::rules;
 use crate::schema::{self, Finding};
-use crate::settings::{ProviderKind, SCHEMA_VERSION, Settings};
+use crate::settings::{Hook, Hooks, ProviderKind, SCHEMA_VERSION, Settings};
 
 /// Wrong values after which a layer is refused as a whole.
 const MOST_PROBLEMS: usize = 100;
@@ -28,6 +29,9 @@ pub(crate) struct Merge {
     layers: Vec<Parsed>,
     settings: Option<Settings>,
     rules: RuleSet,
+    hooks: Vec<HookDefinition>,
+    /// The same as they were written.
+    written_hooks: Hooks,
     /// The strongest place of each list of rules.
     lists: BTreeMap<String, Origin>,
     warnings: Vec<Warning>,
@@ -60,6 +64,7 @@ impl Merge {
             }
         }
         self.rules.rules.extend(rules::take(&mut layer)?);
+        self.take_hooks(&mut layer)?;
         // Each layer is judged on top of those below it, so that a problem is with the layer that
         // made it.
         let settings = loop {
@@ -75,6 +80,16 @@ impl Merge {
         };
         self.settings = Some(settings);
         self.layers.push(layer);
+        Ok(())
+    }
+
+    fn take_hooks(&mut self, layer: &mut Parsed) -> Result<(), ConfigError> {
+        for hooks::Taken { written, definition } in hooks::take(layer, &mut self.warnings)? {
+            let path = key::join(hooks::TABLE, definition.event.name());
+            self.lists.insert(path.clone(), layer.origin(&path));
+            self.written_hooks.list_mut(definition.event).push(written);
+            self.hooks.push(definition);
+        }
         Ok(())
     }
 
@@ -233,6 +248,8 @@ impl Merge {
         settings.permissions.ask_rules = of(RuleEffect::Ask);
         settings.permissions.deny_rules = of(RuleEffect::Deny);
 
+        settings.hooks.clone_from(&self.written_hooks);
+
         let mut leaves = BTreeMap::new();
         flatten(&self.value, "", &mut leaves);
         let mut origins = std::mem::take(&mut self.lists);
@@ -250,8 +267,17 @@ impl Merge {
                 values["permissions"][list] = serde_json::to_value(of(effect)).unwrap_or_default();
             }
         }
+        for event in HookEvent::ALL {
+            let list = self.written_hooks.list_mut(event);
+            if !list.is_empty() {
+                let shown = list.iter().map(Hook::without_login).collect::<Vec<_>>();
+                let list = serde_json::to_value(shown).unwrap_or_default();
+                values[hooks::TABLE][event.name()] = list;
+            }
+        }
         Ok(Loaded {
             settings,
+            hooks: self.hooks,
             origins,
             warnings: self.warnings,
             problems: self.problems,

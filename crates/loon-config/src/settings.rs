@@ -6,6 +6,8 @@
 //! `x-untrusted` (a project file may set it before the folder is trusted) and `x-strict` (a wrong
 //! value refuses its file, because without it more would be allowed than was meant).
 
+mod hooks;
+
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -14,6 +16,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+pub use self::hooks::{Hook, Hooks};
 use crate::scalar;
 
 /// Version of the settings format that this Loom reads and writes.
@@ -69,6 +72,9 @@ pub struct Settings {
     /// lines of JSON, each in a process of its own, and judged like commands.
     #[schemars(title = "Tools")]
     pub tools: IndexMap<String, UserTool>,
+    /// Programs and addresses that hear of what a session does, and can hold it up.
+    #[schemars(title = "Hooks")]
+    pub hooks: Hooks,
     /// Prompts that a `loon worker --schedules` runs again and again, under names of your choice.
     #[schemars(title = "Schedules")]
     pub schedules: IndexMap<String, Schedule>,
@@ -94,6 +100,7 @@ impl Default for Settings {
             web: Web::default(),
             context7: Context7::default(),
             tools: IndexMap::new(),
+            hooks: Hooks::default(),
             schedules: IndexMap::new(),
             workers: IndexMap::new(),
         }

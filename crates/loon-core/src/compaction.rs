@@ -9,6 +9,7 @@
 mod asked;
 mod chunks;
 mod gauge;
+mod hooks;
 mod named_limit;
 mod plan;
 mod summary;
@@ -280,12 +281,19 @@ impl Session {
     ) -> Result<Result<(), ErrorInfo>, RuntimeError> {
         let automatic = !matches!(why, Why::Asked(_));
         let turn = self.turn_number();
-        match self.make_compaction(model, why).await? {
+        let trigger = why.trigger();
+        let made = match self.hooks_before_compaction(&why).await? {
+            Ok(focus) => self.make_compaction(model, why, focus).await?,
+            Err(error) => Err(Failure::Failed(error)),
+        };
+        match made {
             Ok(compaction) => {
                 let number = turn.unwrap_or_else(|| self.conversation.last_turn());
                 let item = ItemId::compaction(number, self.conversation.compactions());
                 self.context.failed = None;
-                self.record(Some(number), ContextCompacted { item, compaction }).await?;
+                let compacted = ContextCompacted { item, compaction: compaction.clone() };
+                self.record(Some(number), compacted).await?;
+                self.hooks_after_compaction(trigger, &compaction).await?;
                 Ok(Ok(()))
             }
             Err(Failure::Nothing) => {
@@ -317,6 +325,7 @@ impl Session {
         &mut self,
         model: &Arc<Route>,
         why: Why,
+        focus: Option<String>,
     ) -> Result<Result<Compaction, Failure>, RuntimeError> {
         let (_, raw) = self.request();
         let before = self.gauge(&raw, Some(model.info()));
@@ -344,10 +353,7 @@ impl Session {
         let Some(plan) = Plan::of(&self.conversation, rooms) else {
             return Ok(Err(Failure::Nothing));
         };
-        let (automatic, focus) = match why {
-            Why::Asked(focus) => (false, focus),
-            Why::Full | Why::Overflow(_) => (true, None),
-        };
+        let automatic = !matches!(why, Why::Asked(_));
         let turn = self.turn.as_ref();
         let mut work = Work {
             model: Arc::clone(model),

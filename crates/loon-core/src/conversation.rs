@@ -159,6 +159,7 @@ impl Conversation {
                 self.queued.push(Queued { text: queued.text.clone(), steer: queued.steer });
             }
             AgentEvent::QueueReturned(_) => self.queued.clear(),
+            AgentEvent::PromptBlocked(blocked) => self.forget_queued(&blocked.text),
             AgentEvent::ModeChanged(changed) => self.mode = Some(changed.mode),
             AgentEvent::ModelChanged(changed) => self.model = Some(changed.model.clone()),
             AgentEvent::SessionRewound(rewound) => {
@@ -246,9 +247,7 @@ impl Conversation {
                 self.title = Some(title_of(text));
             }
             self.records_before.insert(item.id.clone(), Arc::clone(&self.record));
-            if let Some(first) = self.queued.iter().position(|queued| queued.text == *text) {
-                self.queued.remove(first);
-            }
+            self.forget_queued(text);
         }
         if let ItemBody::Compaction(_) = &item.body {
             self.records_before.insert(item.id.clone(), Arc::clone(&self.record));
@@ -273,6 +272,13 @@ impl Conversation {
                 self.items.push(item.clone());
                 self.leave_out_oldest();
             }
+        }
+    }
+
+    /// These words wait no longer.
+    fn forget_queued(&mut self, text: &str) {
+        if let Some(first) = self.queued.iter().position(|queued| queued.text == text) {
+            self.queued.remove(first);
         }
     }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::conversation::Past;
+use crate::hooks::Hooks;
 use crate::index::SessionIndex;
 use crate::limits::{ContextLimits, Limits};
 use crate::subagent::Worktrees;
@@ -76,6 +77,8 @@ pub struct Dependencies {
     pub circuits: Circuits,
     /// The branch shown and told to the model.
     pub branch: Arc<BranchReader>,
+    /// The lifecycle hooks.
+    pub hooks: Hooks,
     /// Makes the Git worktrees of children.
     pub worktrees: Worktrees,
     /// Values that hold for every session of this process.

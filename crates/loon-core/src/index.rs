@@ -6,6 +6,7 @@
 
 mod database;
 mod entry;
+mod hooks;
 mod search;
 
 use std::collections::{HashMap, HashSet};
@@ -17,6 +18,7 @@ use loon_kernel::{JournalStore, StoreError};
 use rusqlite::Connection;
 
 use self::database::Database;
+pub use self::hooks::Fired;
 
 /// Why the index gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -193,6 +195,14 @@ impl SessionIndex {
             |session: &SessionSummary| !session.cancelled && store.is_live(session.exec);
         let at_work = changes.into_iter().find(|(session, _)| is_at_work(session));
         Ok(at_work.map(|(session, _)| Changer { session, left_so: false }))
+    }
+
+    /// How often each hook fired, by the target of its effects.
+    pub fn hooks(&self, store: &dyn JournalStore) -> Result<HashMap<String, Fired>, IndexError> {
+        self.with(|connection| {
+            refresh(connection, store)?;
+            hooks::all(connection)
+        })
     }
 
     /// Other sessions of a folder in which a process works now.

@@ -1,6 +1,7 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
 mod commands;
+mod hooks;
 mod leftovers;
 mod opening;
 mod shelf;
@@ -14,8 +15,8 @@ use loon_api::{
     WorkingRecord,
 };
 use loon_kernel::{
-    Approver, Authority, Execution, Gate, GateOptions, Recorder, RetryPolicy, Route, Terms, Tool,
-    native_tool,
+    Approver, Authority, CallHooks, Execution, Gate, GateOptions, Recorder, RetryPolicy, Route,
+    Terms, Tool, native_tool,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -26,6 +27,7 @@ use crate::compaction::ContextKeeper;
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update};
 use crate::exposure::Exposure;
+use crate::hooks::SessionHooks;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
 use crate::runtime::{RuntimeError, SessionChoice};
@@ -96,6 +98,7 @@ pub(crate) struct Session {
     /// The mode is that of the settings, and nobody chose another.
     follows_mode: bool,
     pub(crate) desk: Arc<ApprovalDesk>,
+    pub(crate) hooks: Arc<SessionHooks>,
     pub(crate) budget: SessionBudget,
     model: Option<String>,
     steering: VecDeque<String>,
@@ -161,7 +164,8 @@ impl Session {
         let tools = distinct(exposure.with_search(distinct(tools)).to_vec());
         let tools: Arc<[Arc<dyn Tool>]> =
             tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
-        let gate = Arc::new(Gate::new(
+        let hooks = Arc::new(SessionHooks::of(&deps, &lineage, recorder.exec()));
+        let gate = Gate::new(
             &execution,
             GateOptions {
                 tools: tools.to_vec(),
@@ -174,7 +178,8 @@ impl Session {
                 tree: budget.tree.clone(),
                 circuits: deps.circuits.clone(),
             },
-        ));
+        );
+        let gate = Arc::new(gate.hooked(Arc::clone(&hooks) as Arc<dyn CallHooks>));
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
         Ok(Self {
             branch: (deps.branch)(),
@@ -195,6 +200,7 @@ impl Session {
             mode_before_plan: Mode::Default,
             follows_mode,
             desk,
+            hooks,
             budget: SessionBudget::new(budget),
             model,
             steering: VecDeque::new(),
@@ -233,9 +239,11 @@ impl Session {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }
         self.warm_tools();
+        self.fire_session_start().await?;
         loop {
             if self.leave.is_some() {
                 self.close_children().await?;
+                self.fire_session_end().await?;
                 self.recorder.make_durable().await?;
                 self.summary.message = last_message(&self.conversation);
                 if self.lineage.is_child() {

@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod deadline;
 mod failover;
+mod hooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::failover::Failover;
+use self::hooks::KeptGoing;
 use crate::conversation::Window;
 use crate::estimate;
 use crate::guidance::read_root_guidance;
@@ -47,6 +49,9 @@ pub(crate) struct RunningTurn {
     schema_retried: bool,
     last_step_denied: bool,
     repeats: RepeatGuard,
+    /// Messages of the user that hooks were asked about.
+    judged_messages: u32,
+    kept_going: KeptGoing,
     /// Arguments of the newest answer's calls where the items show masks for secrets.
     unmasked: BTreeMap<ItemId, Value>,
 }
@@ -96,6 +101,8 @@ impl Session {
             schema_retried: false,
             last_step_denied: false,
             repeats: RepeatGuard::new(self.deps.options.unattended),
+            judged_messages: 0,
+            kept_going: KeptGoing::default(),
             unmasked: BTreeMap::new(),
         });
         if !self.lineage.is_child() {
@@ -109,12 +116,14 @@ impl Session {
         let started =
             TurnStarted { model: name, mode: self.authority.mode(), branch: self.branch.clone() };
         self.record(Some(number), started).await?;
-        self.add_user_message(prompt, false).await?;
+        let blocked = self.take_prompt(prompt).await?;
         self.tell_leftovers().await?;
-        let end = match opened {
-            Ok(model) => self.steps(&model).await?,
-            Err(error) => TurnEnd { status: TurnStatus::Failed, error: Some(error) },
+        let end = match (blocked, opened) {
+            (Some(blocked), _) => blocked,
+            (None, Ok(model)) => self.steps(&model).await?,
+            (None, Err(error)) => TurnEnd { status: TurnStatus::Failed, error: Some(error) },
         };
+        self.tell_stop_failure(&end).await?;
         self.finish_turn(end).await
     }
 
@@ -163,7 +172,9 @@ impl Session {
                     .hint("Send another prompt to go on, or raise session.max_turns.");
                 return Ok(TurnEnd { status: TurnStatus::Stopped, error: Some(error) });
             }
-            if let StepResult::End(end) = self.step(model).await? {
+            if let StepResult::End(end) = self.step(model).await?
+                && let Some(end) = self.stop_or_go_on(end).await?
+            {
                 return Ok(end);
             }
         }

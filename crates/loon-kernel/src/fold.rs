@@ -207,6 +207,7 @@ impl ExecutionState {
             | AgentEvent::ItemCompleted(_)
             | AgentEvent::PromptQueued(_)
             | AgentEvent::QueueReturned(_)
+            | AgentEvent::PromptBlocked(_)
             | AgentEvent::ModeChanged(_)
             | AgentEvent::ModelChanged(_)
             | AgentEvent::SessionRewound(_)

@@ -1,6 +1,6 @@
 //! The one gate. Every model request, every tool call and every step of a flow passes it, in this order: cancelled? past
-//! the deadline? quota left? do all authorities allow? does a human, where one is asked? Then it
-//! runs the effect under its timeout, meters it and records the outcome.
+//! the deadline? quota left? do all authorities allow? what do hooks say? does a human, where one is asked? Then it
+//! runs the effect under its timeout, meters it, records the outcome and tells hooks of it.
 //!
 //! An effect has a durable key. Performing a key that already ended gives back what was recorded.
 
@@ -33,6 +33,7 @@ mod tool;
 mod unmasked;
 
 pub use digest::request_digest;
+pub use tool::{CallHooks, HookedCall, HooksSay};
 
 pub use step::{StepEffect, StepOutput};
 
@@ -228,6 +229,7 @@ pub struct Gate {
     tree: Tree,
     circuits: Circuits,
     terms: RwLock<Terms>,
+    hooks: Option<Arc<dyn CallHooks>>,
 }
 
 /// What may change under a running gate. An effect goes by what held when it began.
@@ -254,7 +256,14 @@ impl Gate {
             approval_prefix: options.approval_prefix,
             tree: options.tree,
             circuits: options.circuits,
+            hooks: None,
         }
+    }
+
+    /// The same with hooks around the calls of the model.
+    #[must_use]
+    pub fn hooked(self, hooks: Arc<dyn CallHooks>) -> Self {
+        Self { hooks: Some(hooks), ..self }
     }
 
     /// Changes the terms; they hold for effects that begin later.

@@ -32,9 +32,9 @@ pub use flow::{
 };
 pub use fold::{EffectRecord, ExecutionState, Resources};
 pub use gate::{
-    ApprovalAnswer, Approver, Authority, AuthorityRequest, EffectFailure, Gate, GateOptions,
-    ModelEffect, ModelOutcome, Pricing, RetryPolicy, StepEffect, StepOutput, Terms, ToolEffect,
-    Verdict,
+    ApprovalAnswer, Approver, Authority, AuthorityRequest, CallHooks, EffectFailure, Gate,
+    GateOptions, HookedCall, HooksSay, ModelEffect, ModelOutcome, Pricing, RetryPolicy, StepEffect,
+    StepOutput, Terms, ToolEffect, Verdict,
 };
 pub use isolated::{IsolatedError, IsolatedTool};
 pub use native_tool::{NativeTool, native_tool};

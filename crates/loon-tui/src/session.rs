@@ -175,6 +175,7 @@ impl Session {
                     self.forget_queued(text);
                 }
             }
+            AgentEvent::PromptBlocked(blocked) => self.forget_queued(&blocked.text),
             AgentEvent::ModeChanged(change) => self.mode = change.mode,
             AgentEvent::ModelChanged(change) => self.model = Some(change.model.clone()),
             AgentEvent::MeterUpdated(meter) => {

@@ -19,6 +19,8 @@ pub enum EffectKind {
     Tool,
     /// A step of a flow.
     Step,
+    /// A lifecycle hook.
+    Hook,
 }
 
 /// How an effect ended.

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use loon_api::Command;
+use loon_api::{Command, HookEvent};
 use loon_config::{ColorChoice, Settings};
 use loon_core::{Runtime, SessionChoice};
 use loon_tui::{Exit, ScreenOptions, Theme};
@@ -16,6 +16,9 @@ use crate::wiring::{RunOptions, Setup};
 
 /// How long a session may take to end after its screen has gone.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// The same where hooks at its end have something to do. They have 15 seconds.
+const CLOSING_WITH_HOOKS: Duration = Duration::from_secs(18);
 
 /// Opens the screen as the command line says.
 pub(super) fn run(args: ScreenArgs) -> Result<u8, Failure> {
@@ -49,8 +52,9 @@ pub(super) fn open(
     let (looks, options) = watch::channel(options);
     let runtime = super::runtime()?;
     let screen = super::screen_runtime()?;
-    let (session, _following) = runtime.block_on(async {
+    let (session, hooks, _following) = runtime.block_on(async {
         let (mut deps, follower) = setup.dependencies(RunOptions::attended(args));
+        let hooks = deps.hooks.clone();
         deps.options.remarks.extend(remark);
         let following = follower.start(move |setup| {
             // Another setting may have changed; a theme chosen on the screen outlives that.
@@ -71,14 +75,15 @@ pub(super) fn open(
             // The channel is new and has room; a runtime that is gone tells so by its events.
             let _ = session.commands.send(Command::Prompt { text }).await;
         }
-        (session, following)
+        (session, hooks, following)
     });
     let commands = session.commands.clone();
     let result = screen.block_on(loon_tui::run(options, session.commands, session.events));
     // Whatever made the screen go, the programs that run for the session go with it.
     let _ = commands.try_send(Command::Terminate);
     drop(commands);
-    let _ = runtime.block_on(async { tokio::time::timeout(CLOSING, session.done).await });
+    let closing = if hooks.has(HookEvent::SessionEnd) { CLOSING_WITH_HOOKS } else { CLOSING };
+    let _ = runtime.block_on(async { tokio::time::timeout(closing, session.done).await });
     runtime.shutdown_background();
     match result {
         Ok(exit) => {

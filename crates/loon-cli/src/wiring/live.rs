@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use loon_api::event::{Notice, NoticeLevel};
-use loon_api::{ErrorInfo, Money, Usage};
+use loon_api::{ErrorInfo, HookDefinition, Money, Usage};
 use loon_config::{Settings, SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
 use loon_kernel::{Circuits, Pricing, Redactor, Route};
@@ -71,6 +71,7 @@ pub(super) struct Handles {
     pub(super) web: watch::Sender<Arc<WebOptions>>,
     /// Names of variables that no tool's process may see.
     pub(super) secrets: watch::Sender<Arc<[String]>>,
+    pub(super) hooks: watch::Sender<Arc<[HookDefinition]>>,
     pub(super) redactor: Redactor,
 }
 
@@ -89,6 +90,7 @@ impl Handles {
             }
         }
         self.web.send_replace(Arc::new(web::options(settings)));
+        self.hooks.send_replace(Arc::from(setup.loaded.hooks.as_slice()));
         // A name that was secret once stays hidden.
         let mut names = setup.secret_variables();
         names.extend_from_slice(&self.secrets.borrow());

@@ -182,7 +182,7 @@ impl Dispatcher for RemoteDispatcher {
 }
 
 /// The innermost cause, without the URL.
-fn causes(error: &reqwest::Error) -> String {
+pub(crate) fn causes(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -40,6 +40,15 @@ const TABLES: &str = "
         after TEXT
     );
     CREATE INDEX changes_of_path ON changes(path);
+    CREATE TABLE hooks(
+        id INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        target TEXT NOT NULL,
+        at TEXT NOT NULL,
+        result TEXT,
+        UNIQUE(session, key)
+    );
     CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = \"unicode61 remove_diacritics 2\");
 ";
 
@@ -125,7 +134,7 @@ fn make_tables(connection: &mut Connection) -> Result<(), IndexError> {
     if form(&change)? != FORM {
         change.execute_batch(
             "DROP TABLE IF EXISTS texts; DROP TABLE IF EXISTS items;
-             DROP TABLE IF EXISTS changes; DROP TABLE IF EXISTS sessions;",
+             DROP TABLE IF EXISTS changes; DROP TABLE IF EXISTS hooks; DROP TABLE IF EXISTS sessions;",
         )?;
         change.execute_batch(TABLES)?;
         change.pragma_update(None, "user_version", FORM)?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use loon_api::event::EffectKind;
 use loon_api::{
     AgentEvent, At, Cost, Envelope, ExecutionId, Item, ItemBody, ItemId, SessionSummary,
     ToolCallItem,
@@ -10,7 +11,7 @@ use loon_api::{
 use loon_kernel::{JournalStore, Place, Stamp, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::IndexError;
+use super::{IndexError, hooks};
 use crate::conversation::title_of;
 
 /// Bytes of one item that are searched, from its beginning and from its end.
@@ -111,6 +112,10 @@ fn remove(change: &Transaction<'_>, exec: ExecutionId) -> Result<(), IndexError>
     )?;
     change.execute(
         "DELETE FROM changes WHERE session IN (SELECT id FROM sessions WHERE exec = ?)",
+        [&exec],
+    )?;
+    change.execute(
+        "DELETE FROM hooks WHERE session IN (SELECT id FROM sessions WHERE exec = ?)",
         [&exec],
     )?;
     change.execute("DELETE FROM sessions WHERE exec = ?", [&exec])?;
@@ -229,6 +234,7 @@ impl Entry {
                 summary.created = record.at;
                 summary.cost = Cost::default();
                 summary.unfinished = false;
+                hooks::forget(change, self.id)?;
             }
             AgentEvent::TurnStarted(started) => {
                 summary.turns += 1;
@@ -238,7 +244,15 @@ impl Entry {
             }
             AgentEvent::TurnFinished(_) => summary.unfinished = false,
             AgentEvent::ModelChanged(changed) => summary.model = Some(changed.model.clone()),
-            AgentEvent::EffectFinished(finished) => summary.cost += finished.cost,
+            AgentEvent::EffectStarted(started) if started.kind == EffectKind::Hook => {
+                hooks::begin(change, self.id, started, record.at)?;
+            }
+            AgentEvent::EffectFinished(finished) => {
+                summary.cost += finished.cost;
+                if finished.key.is_hook() {
+                    hooks::end(change, self.id, finished)?;
+                }
+            }
             AgentEvent::SubagentFinished(finished) => summary.cost += finished.cost,
             AgentEvent::ExecutionCancelled(_) => {
                 summary.cancelled = true;

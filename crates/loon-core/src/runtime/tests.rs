@@ -193,6 +193,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
         pricing: Arc::new(NoPrices),
         circuits: Circuits::new(Arc::new(SystemClock)),
         branch: Arc::new(|| None),
+        hooks: crate::hooks::tests::none(),
         worktrees: crate::Worktrees::new(loon_exec::Spawner::new([]), dir.path().join("worktrees")),
         options: SessionOptions {
             cwd: dir.path().to_path_buf(),

@@ -85,6 +85,7 @@ impl Session {
             self.budget.shared.desk.refuse();
         }
         self.context.stop();
+        self.hooks.stop();
     }
 
     async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
@@ -124,7 +125,7 @@ impl Session {
     /// Puts the waiting steering messages into the transcript.
     pub(crate) async fn apply_steering(&mut self) -> Result<(), RuntimeError> {
         while let Some(text) = self.steering.pop_front() {
-            self.add_user_message(text, true).await?;
+            self.take_user_message(text, true).await?;
         }
         Ok(())
     }

@@ -50,6 +50,7 @@ impl Session {
                 self.take_items(number, vec![item]);
             }
         }
+        self.add_words_of_hooks().await?;
         Ok(repeat)
     }
 

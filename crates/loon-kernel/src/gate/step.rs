@@ -1,9 +1,9 @@
-//! Steps of flows: work that is done once, recorded before and after.
+//! Steps of flows, and hooks: work that is done once, recorded before and after.
 
 use std::time::Duration;
 
 use loon_api::event::{EffectFinished, EffectKind, EffectStarted, EffectStatus};
-use loon_api::{At, Cost, EffectKey, ErrorCode, ErrorInfo, Usage};
+use loon_api::{At, Cost, EffectKey, ErrorCode, ErrorInfo, TurnNumber, Usage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -55,27 +55,58 @@ impl Gate {
         W: FnOnce(Admitted, CancellationToken) -> F,
         F: Future<Output = Result<StepOutput, ErrorInfo>> + Send,
     {
+        self.perform_step(EffectKind::Step, None, effect, work).await
+    }
+
+    /// The same for a lifecycle hook, which uses up no budget.
+    pub async fn hook<W, F>(
+        &self,
+        turn: Option<TurnNumber>,
+        effect: StepEffect,
+        work: W,
+    ) -> Result<StepOutput, EffectFailure>
+    where
+        W: FnOnce(Admitted, CancellationToken) -> F,
+        F: Future<Output = Result<StepOutput, ErrorInfo>> + Send,
+    {
+        self.perform_step(EffectKind::Hook, turn, effect, work).await
+    }
+
+    async fn perform_step<W, F>(
+        &self,
+        kind: EffectKind,
+        turn: Option<TurnNumber>,
+        effect: StepEffect,
+        work: W,
+    ) -> Result<StepOutput, EffectFailure>
+    where
+        W: FnOnce(Admitted, CancellationToken) -> F,
+        F: Future<Output = Result<StepOutput, ErrorInfo>> + Send,
+    {
         let recorder = self.execution.recorder();
         let known = recorder.with_state(|state| state.effects.get(&effect.key).cloned());
         if let Some(known) = known {
             return replay(&effect.key, known);
         }
         let _in_flight = self.execution.enter();
-        let admitted = self.admit(&effect.cancel, false).await;
+        let admitted = match kind {
+            EffectKind::Hook => self.may_begin(&effect.cancel),
+            _ => self.admit(&effect.cancel, false).await,
+        };
         // Waiting for a person is no part of the step.
         let began = recorder.now();
         if let Err(refusal) = admitted {
-            return self.end_step(&effect, began, Err(refusal)).await;
+            return self.end_step(turn, &effect, began, Err(refusal)).await;
         }
         let started = EffectStarted {
             key: effect.key.clone(),
-            kind: EffectKind::Step,
+            kind,
             target: effect.target.clone(),
             item: None,
             timeout_ms: effect.timeout.map(millis),
             request: None,
         };
-        recorder.record(None, started).await.map_err(|error| unrecorded(&error))?;
+        recorder.record(turn, started).await.map_err(|error| unrecorded(&error))?;
         recorder.make_durable().await.map_err(|error| unrecorded(&error))?;
         let stop = CancellationToken::new();
         let run = Box::pin(work(Admitted::new(effect.key.clone()), stop.clone()));
@@ -86,17 +117,18 @@ impl Gate {
             // What it gave after it was told to end would say that it was done.
             Ran::Stopped(stop, _) => Err(stop),
             Ran::Panicked(words) => {
-                let message = format!("the step {} broke down: {words}", effect.key);
+                let message = format!("{} broke down: {words}", effect.key);
                 let error = ErrorInfo::new(ErrorCode::Internal, message);
                 Err(Stop { status: EffectStatus::Failed, error })
             }
         };
-        self.end_step(&effect, began, ended).await
+        self.end_step(turn, &effect, began, ended).await
     }
 
     /// Records the end of a step and gives its outcome.
     async fn end_step(
         &self,
+        turn: Option<TurnNumber>,
         effect: &StepEffect,
         began: At,
         ended: Result<StepOutput, Stop>,
@@ -116,7 +148,7 @@ impl Gate {
             cost: output.map(|output| output.cost).unwrap_or_default(),
             output: output.map(|output| output.value.clone()),
         };
-        let recorded = recorder.record(None, end).await;
+        let recorded = recorder.record(turn, end).await;
         self.tree.tell().await;
         match (ended, recorded) {
             (Ok(output), Ok(_)) => Ok(output),

@@ -27,6 +27,7 @@ use crate::secrets::Redactor;
 use crate::store::{JournalStore, MemoryStore};
 
 mod budget;
+mod hooks;
 mod limits;
 mod models;
 mod routes;

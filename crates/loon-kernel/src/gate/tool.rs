@@ -1,5 +1,7 @@
 //! Tool calls: from a waiting item to a final one that has been recorded.
 
+mod hooks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use loon_api::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::hooks::{CallHooks, HookedCall, HooksSay};
 use super::replay::{no_outcome, under_way};
 use super::run::{Limits, Ran, followed, progress_channel};
 use super::unmasked::items_of;
@@ -97,7 +100,9 @@ impl Gate {
         }
         let first = self.first_began(&effect.key);
         let ended = self.run_tool(effect, call, &judged, timeout.map(|t| (first, t))).await;
-        self.finish(effect, call.clone(), ended, Some(began)).await
+        let item = self.finish(effect, call.clone(), ended, Some(began)).await?;
+        self.tell_hooks(effect, &item).await;
+        Ok(item)
     }
 
     /// Everything that must hold before the call may run.
@@ -133,6 +138,10 @@ impl Gate {
             Err(text) => return Ok(Err(Ended::invalid(text))),
         };
         let verdict = self.judge(tool.spec(), &arguments, &subjects);
+        let verdict = match self.ask_hooks(effect, call, verdict).await {
+            Ok(verdict) => verdict,
+            Err(ended) => return Ok(Err(ended)),
+        };
         let judged = |tool, subjects: Vec<Subject>| Judged { tool, subjects: subjects.into() };
         match verdict {
             Verdict::Allow => Ok(Ok(judged(tool, subjects))),

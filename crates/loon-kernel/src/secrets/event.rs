@@ -32,6 +32,14 @@ impl Redactor {
         }
     }
 
+    /// A value that leaves Loom, with masks in place of secrets in its texts and names.
+    pub fn value(&self, mut value: Value) -> Value {
+        let patterns = self.patterns();
+        mask_members(&patterns, &mut value);
+        mask_texts(&patterns, &mut value);
+        value
+    }
+
     /// The event with masks in place of its secrets.
     pub fn envelope(&self, mut envelope: Envelope) -> Envelope {
         match &mut envelope.event {
@@ -154,6 +162,21 @@ fn find(patterns: &Arc<Patterns>, value: &Value, place: &mut String, edits: &mut
                 find(patterns, member, place, edits);
                 place.truncate(len);
             }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn mask_texts(patterns: &Arc<Patterns>, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(masked) = mask::masked(patterns, text) {
+                *text = masked;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_texts(patterns, item)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| mask_texts(patterns, member));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -105,6 +105,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         }
         AgentEvent::BudgetKept(_) => model.budget = None,
         AgentEvent::QueueReturned(returned) => take_back(model, &returned.texts),
+        AgentEvent::PromptBlocked(blocked) => {
+            take_back(model, std::slice::from_ref(&blocked.text));
+        }
         AgentEvent::RecordChanged(changed) => {
             if let RecordChange::Goal { goal } = &changed.change {
                 let words = if goal.is_some() { "the goal is set" } else { "there is no goal now" };
