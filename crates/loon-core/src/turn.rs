@@ -1,6 +1,7 @@
 //! The turn loop: ask the model, make the calls it wants, until it wants none.
 
 mod answer;
+mod briefing;
 mod calls;
 mod deadline;
 mod failover;
@@ -21,7 +22,6 @@ use self::failover::Failover;
 use crate::compaction::with_ways_out;
 use crate::conversation::Window;
 use crate::estimate;
-use crate::guidance::read_root_guidance;
 use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::RepeatGuard;
@@ -270,7 +270,7 @@ impl Session {
         let tools = self.offered_tools();
         let with_skills = tools.iter().any(|tool| tool.name == LoadSkill::NAME);
         let skills = if with_skills { self.skills.catalog() } else { "" };
-        let guidance = read_root_guidance(&options.cwd);
+        let guidance = self.general_guidance();
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,

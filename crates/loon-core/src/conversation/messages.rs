@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use loon_api::{
-    AnsweredCall, AssistantMessage, AssistantPart, Compaction, ContextParts, Item, ItemBody,
-    ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, UserPart,
+    AnsweredCall, AssistantMessage, AssistantPart, Compaction, ContextParts, Guidance, Item,
+    ItemBody, ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, UserPart,
     WorkingRecord,
 };
 
 use super::Conversation;
+use super::given::brought;
 use super::shorten::{value_without_middles, without_middle};
 use crate::estimate::{self, PER_CALL, PER_IMAGE, PER_MESSAGE};
 use crate::shown_record::{ShownRecord, whole_text};
@@ -342,10 +343,25 @@ fn assistant_part(body: &ItemBody, limit: Option<u64>) -> Option<AssistantPart> 
                 result.text = without_middle(&result.text, limit).into_owned();
                 arguments = value_without_middles(&arguments, limit);
             }
+            append_guidance(&mut result.text, call, limit);
             let (id, name) = (call.call.clone(), call.tool.clone());
             Some(AssistantPart::Call(AnsweredCall { id, name, arguments, result }))
         }
         ItemBody::UserMessage { .. } | ItemBody::Notice { .. } | ItemBody::Compaction(_) => None,
+    }
+}
+
+/// Adds the guidance that came with a call.
+fn append_guidance(result: &mut String, call: &ToolCallItem, limit: Option<u64>) {
+    for Guidance { path, scope, text, .. } in brought(call) {
+        match text {
+            Some(text) => {
+                let text = cut(text, limit);
+                result.extend(["\n\n[Instructions of this repository for "]);
+                result.push_str(&format!("{scope} ({path}), from now on:]\n{text}\n[End of {path}]"));
+            }
+            None => result.push_str(&format!("\n\n[{path}: see another call of this answer]")),
+        }
     }
 }
 
@@ -358,7 +374,7 @@ pub(super) fn result_of(call: &ToolCallItem) -> ToolResult {
 }
 
 /// The `turn.step` part of an item's id, for items that belong to an answer.
-pub(super) fn step_of(item: &Item) -> Option<&str> {
+pub(crate) fn step_of(item: &Item) -> Option<&str> {
     match &item.body {
         ItemBody::UserMessage { .. } | ItemBody::Notice { .. } | ItemBody::Compaction(_) => None,
         ItemBody::ToolCall(call) if call.by_user => None,

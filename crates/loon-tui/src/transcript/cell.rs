@@ -232,6 +232,11 @@ fn append_details(
             }
         }
     }
+    if !call.guidance.is_empty() && call.status.is_final() {
+        let files: Vec<&str> = call.guidance.iter().map(|file| file.path.as_str()).collect();
+        let words = format!("with the instructions in {}", files.join(", "));
+        body.push(Line::of(&words, Role::Dim).cut(room, page.glyphs.ellipsis));
+    }
     if record::is_record_only(call) {
         if shown {
             record::append_changes(&call.record, room, page, body);
