@@ -256,8 +256,7 @@ impl Driver {
                 None
             }
             AgentEvent::CommandRefused(refused) => {
-                let owed =
-                    if refused.steer { &mut self.steers_owed } else { &mut self.turns_owed };
+                let owed = if refused.steer { &mut self.steers_owed } else { &mut self.turns_owed };
                 *owed = owed.saturating_sub(1);
                 None
             }

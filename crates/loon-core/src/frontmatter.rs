@@ -260,8 +260,7 @@ mod tests {
     }
 
     fn paths(head: &str) -> Result<Option<Vec<String>>, Unfinished> {
-        Definition::parse(&format!("---\nfirst: x\n{head}\nlast: y\n---\nbody"))
-            .whole_list("paths")
+        Definition::parse(&format!("---\nfirst: x\n{head}\nlast: y\n---\nbody")).whole_list("paths")
     }
 
     #[test]

@@ -108,7 +108,8 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
     }
     let options = &deps.options;
     let opening = prompt.map(|text| opening_command(&options.cwd, &options.definitions, text));
-    let task = Task { opening, commands_from_stdin, format, last_message: args.output_last_message };
+    let task =
+        Task { opening, commands_from_stdin, format, last_message: args.output_last_message };
     Ok(Prepared { deps, follower, choice, task })
 }
 

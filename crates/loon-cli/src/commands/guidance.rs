@@ -14,8 +14,7 @@ pub(super) fn run(args: &GuidanceArgs) -> Result<u8, Failure> {
     let setup = Setup::load(None, &[])?;
     let hidden = hidden_from_reading(&setup.policy());
     let user = setup.user_guidance();
-    let (path, sources) =
-        guidance_sources(&setup.root, Some(&user), hidden, args.path.as_deref());
+    let (path, sources) = guidance_sources(&setup.root, Some(&user), hidden, args.path.as_deref());
     if !args.json {
         return super::print(&as_text(path.as_deref(), &sources));
     }

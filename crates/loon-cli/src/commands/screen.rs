@@ -53,8 +53,7 @@ pub(super) fn open(
         let (mut deps, follower) = setup.dependencies(RunOptions::attended(args));
         deps.options.remarks.extend(remark);
         let options = &deps.options;
-        let opening =
-            prompt.map(|text| opening_command(&options.cwd, &options.definitions, text));
+        let opening = prompt.map(|text| opening_command(&options.cwd, &options.definitions, text));
         let following = follower.start(move |setup| {
             // Another setting may have changed; a theme chosen on the screen outlives that.
             let (new, _) = screen_options(&setup.loaded.settings);

@@ -40,7 +40,8 @@ impl Given {
     /// The file came as it is now, and the model had seen it when it wrote the answer.
     pub(crate) fn had_before(&self, path: &str, sha256: &str, answer: Option<&str>) -> bool {
         self.files.get(path).is_some_and(|version| {
-            version.sha256 == sha256 && (version.answer.is_none() || version.answer.as_deref() != answer)
+            version.sha256 == sha256
+                && (version.answer.is_none() || version.answer.as_deref() != answer)
         })
     }
 
@@ -82,3 +83,5 @@ impl Conversation {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use loon_api::{
     AnsweredCall, AssistantMessage, AssistantPart, Compaction, ContextParts, Guidance, Item,
-    ItemBody, ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, UserPart,
-    WorkingRecord,
+    ItemBody, ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber,
+    UserPart, WorkingRecord,
 };
 
 use super::Conversation;
@@ -358,7 +358,8 @@ fn append_guidance(result: &mut String, call: &ToolCallItem, limit: Option<u64>)
             Some(text) => {
                 let text = cut(text, limit);
                 result.extend(["\n\n[Instructions of this repository for "]);
-                result.push_str(&format!("{scope} ({path}), from now on:]\n{text}\n[End of {path}]"));
+                result
+                    .push_str(&format!("{scope} ({path}), from now on:]\n{text}\n[End of {path}]"));
             }
             None => result.push_str(&format!("\n\n[{path}: see another call of this answer]")),
         }

@@ -88,7 +88,11 @@ mod tests {
             ("All: $ARGUMENTS", "  x \"y z\" ", "All:   x \"y z\" "),
             ("$1 and $2", "$2 $ARGUMENTS", "$2 and $ARGUMENTS"),
             ("none of $3!", "a b", "none of !"),
-            ("costs $10 or $0, $$, $HOME, $ARGUMENTSX", "", "costs $10 or $0, $$, $HOME, $ARGUMENTSX"),
+            (
+                "costs $10 or $0, $$, $HOME, $ARGUMENTSX",
+                "",
+                "costs $10 or $0, $$, $HOME, $ARGUMENTSX",
+            ),
             ("Review it.", "be brief", "Review it.\n\nbe brief"),
             ("Review it.", "", "Review it."),
             ("$1", "don't", "don't"),

@@ -88,7 +88,9 @@ fn what_is_no_command_is_named_with_its_reason() {
     assert_eq!(unusable.len(), 6, "{unusable:?}");
     assert!(unusable.iter().all(|reason| !reason.contains('\u{1b}')));
     assert!(unusable.contains(&".loon/commands/latin.md: it is not UTF-8.".to_owned()));
-    assert!(unusable.contains(&".loon/commands/out.md: it is a link out of the project.".to_owned()));
+    assert!(
+        unusable.contains(&".loon/commands/out.md: it is a link out of the project.".to_owned())
+    );
     let error = bench.read().expand("latin", "").unwrap_err();
     assert_eq!(error.message, "There is no custom command /latin.");
     assert_eq!(error.hints[0], ".loon/commands/latin.md: it is not UTF-8.");
@@ -112,9 +114,8 @@ fn commands_are_bounded() {
 #[test]
 fn words_that_begin_with_the_name_of_a_command_are_that_command() {
     let bench = Bench::new(&[("project/.loon/commands/git/tidy.md", "Tidy.")]);
-    let opening = |text: &str| {
-        opening_command(&bench.path("project"), &bench.places(), text.to_owned())
-    };
+    let opening =
+        |text: &str| opening_command(&bench.path("project"), &bench.places(), text.to_owned());
     assert_eq!(
         opening(" /git:tidy  a\nb "),
         Command::Custom { name: "git:tidy".into(), arguments: "a\nb".into(), steer: false }

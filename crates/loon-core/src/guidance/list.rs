@@ -41,9 +41,9 @@ impl GuidanceShelf {
             Some(path) => self.speaking_of(path, &rules),
             None => self.given_before(given),
         };
-        let elsewhere = rules.of_paths().filter(|rule| {
-            !speaking.pieces.iter().any(|piece| piece.path == rule.path)
-        });
+        let elsewhere = rules
+            .of_paths()
+            .filter(|rule| !speaking.pieces.iter().any(|piece| piece.path == rule.path));
         let mut sources: Vec<GuidanceSource> =
             general.pieces.iter().map(|piece| source(piece, GuidanceState::EachRequest)).collect();
         sources.extend(speaking.pieces.iter().map(|piece| {

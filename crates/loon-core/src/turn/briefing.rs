@@ -35,7 +35,13 @@ struct Briefing {
 
 impl Briefing {
     /// Adds a piece; `brought` are the files that other calls bring at the same time.
-    fn add(&mut self, piece: &Piece, access: PathAccess, brought: &BTreeSet<String>, given: &Given) {
+    fn add(
+        &mut self,
+        piece: &Piece,
+        access: PathAccess,
+        brought: &BTreeSet<String>,
+        given: &Given,
+    ) {
         let changes = access == PathAccess::Write;
         self.hold |= changes;
         if self.guidance.iter().any(|known| known.path == piece.path) {
@@ -152,4 +158,3 @@ fn hold_back(call: &mut ToolCallItem) {
     let message = "the project has instructions for what this call would change";
     call.error = Some(ErrorInfo::new(ErrorCode::Conflict, message));
 }
-

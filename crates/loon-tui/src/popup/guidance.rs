@@ -13,7 +13,11 @@ pub(crate) fn open() -> Popup {
 /// One row for the path that was asked for and one for each file.
 pub(crate) fn rows(listed: &GuidanceListed) -> Vec<Row> {
     let path = listed.path.as_ref().map(|path| Row {
-        label: if path.is_empty() { "for the whole folder".to_owned() } else { format!("for {path}") },
+        label: if path.is_empty() {
+            "for the whole folder".to_owned()
+        } else {
+            format!("for {path}")
+        },
         note: String::new(),
         about: "What speaks of this path, from the general to the particular.".to_owned(),
         value: Value::Nothing,
@@ -64,7 +68,12 @@ mod tests {
             sources: vec![
                 source("src/AGENTS.md", folder, GuidanceState::Given, None),
                 source(".loon/rules/r.md", rule, GuidanceState::Due, None),
-                source("x.md", GuidanceScope::Project, GuidanceState::Unused, Some("it is no file")),
+                source(
+                    "x.md",
+                    GuidanceScope::Project,
+                    GuidanceState::Unused,
+                    Some("it is no file"),
+                ),
             ],
         };
         let shown: Vec<String> = rows(&listed)

@@ -53,8 +53,14 @@ mod tests {
         };
         let unusable = vec![".loon/skills/x.md: it is no file.".to_owned()];
         let rows = rows(&SkillsListed { skills: vec![skill], unusable });
-        assert_eq!((rows[0].label.as_str(), rows[0].note.as_str()), ("rust", "active  .loon/skills/rust.md"));
+        assert_eq!(
+            (rows[0].label.as_str(), rows[0].note.as_str()),
+            ("rust", "active  .loon/skills/rust.md")
+        );
         assert_eq!(rows[0].about, "Rust here.\n\nIt outweighs bundled.");
-        assert_eq!((rows[1].label.as_str(), rows[1].about.as_str()), (".loon/skills/x.md", "it is no file."));
+        assert_eq!(
+            (rows[1].label.as_str(), rows[1].about.as_str()),
+            (".loon/skills/x.md", "it is no file.")
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
 use loon_api::{
-    AgentEvent, Command, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange, SubagentStatus,
-    TurnStatus,
+    AgentEvent, Command, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange,
+    SubagentStatus, TurnStatus,
 };
 
 use crate::approval::Approvals;

@@ -64,6 +64,11 @@ fn write_call(call: &ToolCallItem) -> String {
         escaped(&call.title),
         escaped(&call.summary),
     );
+    if !call.guidance.is_empty() {
+        let files: Vec<&str> = call.guidance.iter().map(|file| file.path.as_str()).collect();
+        let words = format!("with the instructions in {}", files.join(", "));
+        text.push_str(&format!("<p>{}</p>", escaped(&words)));
+    }
     for change in &call.changes {
         text.push_str(&pre(&change.diff));
     }
