@@ -163,6 +163,17 @@ impl ToolCallItem {
     }
 }
 
+impl ToolCallItem {
+    /// The guidance that the model reads with the result. A call that was not made because somebody
+    /// said no brings none.
+    pub fn guidance_given(&self) -> &[Guidance] {
+        match self.status {
+            ToolCallStatus::Denied | ToolCallStatus::Cancelled => &[],
+            _ => &self.guidance,
+        }
+    }
+}
+
 impl FileChange {
     /// The path as it is on disk; the one shown may stand for characters that cannot be shown.
     pub fn real_path(&self) -> &str {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use loon_api::{Guidance, GuidanceScope, ItemBody, ToolCallItem, ToolCallStatus};
+use loon_api::{Guidance, GuidanceScope, ItemBody, ToolCallItem};
 
 use super::messages::step_of;
 use super::{Conversation, wrote};
@@ -21,14 +21,6 @@ struct Version {
     sha256: String,
     /// The answer whose call brought it.
     answer: Option<String>,
-}
-
-/// Guidance that a call brought. One that was not made brought none.
-pub(crate) fn brought(call: &ToolCallItem) -> &[Guidance] {
-    match call.status {
-        ToolCallStatus::Denied | ToolCallStatus::Cancelled => &[],
-        _ => &call.guidance,
-    }
 }
 
 impl Given {
@@ -51,7 +43,7 @@ impl Given {
     }
 
     fn take(&mut self, call: &ToolCallItem, answer: Option<&str>) {
-        for guidance in brought(call).iter().filter(|guidance| guidance.text.is_some()) {
+        for guidance in call.guidance_given().iter().filter(|guidance| guidance.text.is_some()) {
             let Guidance { path, scope, sha256, .. } = guidance;
             let answer = answer.map(str::to_owned);
             self.files.insert(path.clone(), Version { sha256: sha256.clone(), answer });

@@ -10,7 +10,6 @@ use loon_api::{
 };
 
 use super::Conversation;
-use super::given::brought;
 use super::shorten::{value_without_middles, without_middle};
 use crate::estimate::{self, PER_CALL, PER_IMAGE, PER_MESSAGE};
 use crate::shown_record::{ShownRecord, whole_text};
@@ -353,7 +352,7 @@ fn assistant_part(body: &ItemBody, limit: Option<u64>) -> Option<AssistantPart> 
 
 /// Adds the guidance that came with a call.
 fn append_guidance(result: &mut String, call: &ToolCallItem, limit: Option<u64>) {
-    for Guidance { path, scope, text, .. } in brought(call) {
+    for Guidance { path, scope, text, .. } in call.guidance_given() {
         match text {
             Some(text) => {
                 let text = cut(text, limit);

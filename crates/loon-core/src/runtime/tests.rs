@@ -2,6 +2,7 @@
 
 mod combos;
 mod compaction;
+mod guidance;
 mod record;
 mod tools;
 

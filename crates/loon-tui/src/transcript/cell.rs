@@ -232,8 +232,9 @@ fn append_details(
             }
         }
     }
-    if !call.guidance.is_empty() && call.status.is_final() {
-        let files: Vec<&str> = call.guidance.iter().map(|file| file.path.as_str()).collect();
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
         let words = format!("with the instructions in {}", files.join(", "));
         body.push(Line::of(&words, Role::Dim).cut(room, page.glyphs.ellipsis));
     }

@@ -64,8 +64,9 @@ fn write_call(call: &ToolCallItem) -> String {
         escaped(&call.title),
         escaped(&call.summary),
     );
-    if !call.guidance.is_empty() {
-        let files: Vec<&str> = call.guidance.iter().map(|file| file.path.as_str()).collect();
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
         let words = format!("with the instructions in {}", files.join(", "));
         text.push_str(&format!("<p>{}</p>", escaped(&words)));
     }

@@ -72,8 +72,9 @@ fn write_call(text: &mut String, call: &ToolCallItem) {
     let status = serde_json::to_value(call.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default();
     let _ = writeln!(text, "\n**{}** `{}` ({status}) {}", call.tool, call.title, call.summary);
-    if !call.guidance.is_empty() {
-        let files: Vec<&str> = call.guidance.iter().map(|file| file.path.as_str()).collect();
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
         let _ = writeln!(text, "\n*with the instructions in {}*", files.join(", "));
     }
     for change in &call.changes {

@@ -2,7 +2,8 @@
 
 use loon_api::event::{ContextCompacted, ItemCompleted, SessionRewound};
 use loon_api::{
-    At, CallId, Compaction, Cost, FileChange, Item, ItemId, TurnNumber, Usage, WorkingRecord,
+    At, CallId, Compaction, Cost, FileChange, Item, ItemId, ToolCallStatus, TurnNumber, Usage,
+    WorkingRecord,
 };
 use serde_json::json;
 
