@@ -209,7 +209,6 @@ fn elements(text: &str) -> Vec<String> {
     for (at, ch) in text.char_indices() {
         match (quote, ch) {
             (Some(open), ch) if ch == open => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') if text[start..at].trim().is_empty() => quote = Some(ch),
             (None, '{') => depth += 1,
             (None, '}') => depth = depth.saturating_sub(1),

@@ -1,5 +1,6 @@
 //! The conversation as a model is sent it.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -353,15 +354,16 @@ fn assistant_part(body: &ItemBody, limit: Option<u64>) -> Option<AssistantPart> 
 /// Adds the guidance that came with a call.
 fn append_guidance(result: &mut String, call: &ToolCallItem, limit: Option<u64>) {
     for Guidance { path, scope, text, .. } in call.guidance_given() {
-        match text {
-            Some(text) => {
-                let text = cut(text, limit);
-                result.extend(["\n\n[Instructions of this repository for "]);
-                result
-                    .push_str(&format!("{scope} ({path}), from now on:]\n{text}\n[End of {path}]"));
-            }
-            None => result.push_str(&format!("\n\n[{path}: see another call of this answer]")),
-        }
+        // Writing to a string cannot fail.
+        let _ = match text {
+            Some(text) => write!(
+                result,
+                "\n\n[Instructions of this repository for {scope} ({path}), from now on:]\n\
+                 {}\n[End of {path}]",
+                cut(text, limit)
+            ),
+            None => write!(result, "\n\n[{path}: see another call of this answer]"),
+        };
     }
 }
 

@@ -65,11 +65,10 @@ fn next_argument(chars: &mut Peekable<Chars<'_>>) -> Option<String> {
     for ch in chars.by_ref() {
         match quote {
             Some(open) if ch == open => quote = None,
-            Some(_) => argument.push(ch),
             None if ch.is_whitespace() => break,
             // An apostrophe within a word is one.
             None if ch == '"' || (ch == '\'' && argument.is_empty()) => quote = Some(ch),
-            None => argument.push(ch),
+            _ => argument.push(ch),
         }
     }
     Some(argument)

@@ -28,7 +28,7 @@ fn row(skill: &SkillSummary) -> Row {
     let active = if skill.active { "active  " } else { "" };
     let mut about = skill.description.clone();
     if !skill.overrides.is_empty() {
-        about.push_str(&format!("\n\nIt outweighs {}.", skill.overrides.join(", ")));
+        about.extend(["\n\nIt outweighs ", &skill.overrides.join(", "), "."]);
     }
     Row {
         label: skill.name.clone(),

@@ -68,7 +68,7 @@ fn write_call(call: &ToolCallItem) -> String {
         let files: Vec<&str> =
             call.guidance_given().iter().map(|file| file.path.as_str()).collect();
         let words = format!("with the instructions in {}", files.join(", "));
-        text.push_str(&format!("<p>{}</p>", escaped(&words)));
+        text.extend(["<p>", &escaped(&words), "</p>"]);
     }
     for change in &call.changes {
         text.push_str(&pre(&change.diff));
