@@ -35,6 +35,18 @@ pub enum Command {
         /// The user's words.
         text: String,
     },
+    /// Begin a turn with the text of a custom command. Answered by `command.refused` if there is none
+    /// of that name.
+    Custom {
+        /// Its name, without the slash.
+        name: String,
+        /// What was written behind the name.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        arguments: String,
+        /// Give the text to the running turn at its next step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        steer: bool,
+    },
     /// Take back the prompts that wait; their texts come back as `queue.returned`.
     Unqueue,
     /// Stop the running turn now.
@@ -155,6 +167,16 @@ pub enum Command {
     Warm,
     /// Send the models that settings name, as `models.listed`.
     ListModels,
+    /// Send the custom commands as they are now, as `commands.listed`.
+    ListCommands,
+    /// Send the skills as they are now, as `skills.listed`.
+    ListSkills,
+    /// Send what guidance is in force for a path and why, as `guidance.listed`.
+    ListGuidance {
+        /// A path, relative to the session's folder or absolute; absent asks for all there is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
     /// End the session's process in good order. The session itself stays.
     Close,
     /// A signal asks the process to end: stop the turn, then close with outcome `terminated`.

@@ -23,6 +23,7 @@ use self::define::Field;
 use crate::budget::{Bounds, ReachedBound};
 use crate::context::{Compaction, ContextParts};
 use crate::error::ErrorInfo;
+use crate::guidance::{CustomCommand, GuidanceSource, SkillSummary};
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
 use crate::money::{Cost, Usage};
@@ -461,6 +462,43 @@ events! {
         /// `provider/model` names.
         #[serde(default)]
         models: Vec<String>,
+    }
+    /// Passing: the answer to `list_commands`.
+    CommandsListed = "commands.listed" {
+        /// By name.
+        #[serde(default)]
+        commands: Vec<CustomCommand>,
+        /// Files that should be commands and are none, each with the reason.
+        #[serde(default)]
+        unusable: Vec<String>,
+    }
+    /// Passing: a custom command was not sent.
+    CommandRefused = "command.refused" {
+        /// The name that was asked for.
+        name: String,
+        /// It was meant for the running turn.
+        #[serde(default)]
+        steer: bool,
+        /// Why.
+        error: ErrorInfo,
+    }
+    /// Passing: the answer to `list_skills`.
+    SkillsListed = "skills.listed" {
+        /// The bundled ones first, then the others by name.
+        #[serde(default)]
+        skills: Vec<SkillSummary>,
+        /// Files that should be skills and are none, each with the reason.
+        #[serde(default)]
+        unusable: Vec<String>,
+    }
+    /// Passing: the answer to `list_guidance`.
+    GuidanceListed = "guidance.listed" {
+        /// The path that was asked for, relative to the session's folder if it lies there.
+        #[serde(default)]
+        path: Option<String>,
+        /// The files, those that speak of more before those that speak of less.
+        #[serde(default)]
+        sources: Vec<GuidanceSource>,
     }
     /// Passing: speed of the running request.
     MeterUpdated = "meter.updated" {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::context::Compaction;
 use crate::error::ErrorInfo;
+use crate::guidance::Guidance;
 use crate::id::{CallId, EffectKey, ItemId, TurnNumber};
 use crate::model::Thinking;
 use crate::receipt::ProgramRun;
@@ -118,6 +119,9 @@ pub struct ToolCallItem {
     /// Changes it made to the working record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub record: Vec<RecordChange>,
+    /// Guidance for what it touches, which the model reads with its result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<Guidance>,
     /// The user asked for it, not the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_user: bool,
@@ -149,11 +153,23 @@ impl ToolCallItem {
             changes: Vec::new(),
             reads: Vec::new(),
             record: Vec::new(),
+            guidance: Vec::new(),
             by_user: false,
             exit_code: None,
             runs: Vec::new(),
             ms: None,
             error: None,
+        }
+    }
+}
+
+impl ToolCallItem {
+    /// The guidance that the model reads with the result. A call that was not made because somebody
+    /// said no brings none.
+    pub fn guidance_given(&self) -> &[Guidance] {
+        match self.status {
+            ToolCallStatus::Denied | ToolCallStatus::Cancelled => &[],
+            _ => &self.guidance,
         }
     }
 }

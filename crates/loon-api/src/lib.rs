@@ -9,6 +9,7 @@ pub mod command;
 pub mod context;
 pub mod error;
 pub mod event;
+pub mod guidance;
 pub mod hook;
 pub mod id;
 pub mod item;
@@ -29,6 +30,9 @@ pub use command::Command;
 pub use context::{Compaction, ContextParts};
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
+pub use guidance::{
+    CustomCommand, Guidance, GuidanceScope, GuidanceSource, GuidanceState, SkillSummary,
+};
 pub use hook::{HookAction, HookDefinition, HookEvent, HookMatcher};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
 pub use item::{EntryKind, FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};

@@ -182,6 +182,8 @@ pub(crate) enum Commands {
     /// Permission rules.
     #[command(subcommand)]
     Permissions(PermissionsCommand),
+    /// Instructions in force for a path, and why.
+    Guidance(GuidanceArgs),
     /// Settings.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -370,6 +372,16 @@ impl FileArgs {
             (false, false) => Layer::User,
         }
     }
+}
+
+/// `loon guidance`.
+#[derive(Debug, Args)]
+pub(crate) struct GuidanceArgs {
+    /// A file or folder; without one, all instructions there are.
+    pub(crate) path: Option<String>,
+    /// One JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `loon trust`.

@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+mod guidance;
 mod hooks;
 mod models;
 mod permissions;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Models(command) => models::run(&command),
         Commands::Hooks(command) => hooks::run(command),
         Commands::Permissions(command) => permissions::run(&command),
+        Commands::Guidance(args) => guidance::run(&args),
         Commands::Config(command) => config::run(&command),
         Commands::Tools(args) => tools::run(&args),
         Commands::Worker(args) => worker::run(&args),

@@ -34,8 +34,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a headless run is told to do.
 pub(crate) struct Task {
-    /// The prompt; none if commands come from standard input.
-    pub(crate) prompt: Option<String>,
+    /// What begins the work; none if commands come from standard input.
+    pub(crate) opening: Option<Command>,
     /// Read commands from standard input.
     pub(crate) commands_from_stdin: bool,
     /// How to print.
@@ -79,9 +79,9 @@ pub(crate) async fn drive(runtime: Runtime, task: Task) -> Result<u8, Failure> {
         asked_to_raise: false,
         asking: task.commands_from_stdin.then(Vec::new),
     };
-    if let Some(text) = task.prompt {
+    if let Some(opening) = task.opening {
         driver.turns_owed += 1;
-        driver.send(Command::Prompt { text }).await;
+        driver.send(opening).await;
     }
     let mut input = task.commands_from_stdin.then(CommandReader::start);
     let mut finished = None;
@@ -256,7 +256,12 @@ impl Driver {
                 None
             }
             AgentEvent::PromptBlocked(blocked) => {
+                None
                 self.steers_owed = self.steers_owed.saturating_sub(u32::from(blocked.steer));
+            }
+            AgentEvent::CommandRefused(refused) => {
+                let owed = if refused.steer { &mut self.steers_owed } else { &mut self.turns_owed };
+                *owed = owed.saturating_sub(1);
                 None
             }
             AgentEvent::ApprovalRequested(request) => {
@@ -348,11 +353,15 @@ impl Driver {
     async fn forward(&mut self, command: Command) {
         let begins_turn = match &command {
             Command::Prompt { text } => !text.trim().is_empty(),
+            Command::Custom { steer, .. } => !steer,
             _ => false,
         };
         self.turns_owed += u32::from(begins_turn);
         if let Command::Steer { text } = &command {
             self.steers_owed += u32::from(!text.trim().is_empty());
+        }
+        if let Command::Custom { steer: true, .. } = &command {
+            self.steers_owed += 1;
         }
         if matches!(command, Command::Compact { .. }) {
             self.compactions_owed = 1;

@@ -219,10 +219,15 @@ impl Setup {
             .protecting(self.paths.trust_file())
     }
 
-    /// Where skills and agent profiles lie, weakest first: the user's own, then the folder's.
+    /// Where skills, agent profiles and custom commands lie, weakest first: the user's own, then the folder's.
     fn definitions(&self) -> Vec<PathBuf> {
         let own = [".claude", ".agents", ".loon"].map(|name| self.root.join(name));
         std::iter::once(self.paths.data.clone()).chain(own).collect()
+    }
+
+    /// The user's own guidance, which need not be there.
+    pub(crate) fn user_guidance(&self) -> PathBuf {
+        self.paths.config.join("AGENTS.md")
     }
 
     /// Everything the runtime is wired from, and what keeps it up to date.
@@ -304,6 +309,7 @@ impl Setup {
                 answer_schema: run.answer_schema,
                 remarks,
                 definitions: self.definitions(),
+                user_guidance: Some(self.user_guidance()),
             },
             updates,
         };

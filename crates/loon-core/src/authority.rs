@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use loon_api::{Mode, PermissionRule, RuleEffect, RuleOrigin, ToolClass, ToolSpec};
+use loon_api::{Mode, PathAccess, PermissionRule, RuleEffect, RuleOrigin, ToolClass, ToolSpec};
 use loon_kernel::{Authority, AuthorityRequest, Verdict};
 use loon_permission::{Policy, Request};
+
+use crate::guidance::hidden_from_reading;
 
 /// Decides by rules and mode. Shared by the gate, which asks, and the session's owner, which
 /// changes the mode and keeps "always" decisions. A child of the session shares the state, so that
@@ -96,6 +98,16 @@ impl PermissionAuthority {
     /// True if no call of the tool can be allowed, so that it need not be offered.
     pub fn denies_tool(&self, tool: &ToolSpec) -> bool {
         self.read(|state| state.policy.denies_tool(&tool.name, tool.class, state.mode))
+    }
+
+    /// Folders and files that are kept from a model that reads.
+    pub(crate) fn hidden_from_reading(&self) -> Vec<PathBuf> {
+        hidden_from_reading(&self.policy())
+    }
+
+    /// Files that a shell line names, with what becomes of them.
+    pub(crate) fn files_of_line(&self, line: &str, cwd: &Path) -> Vec<(PathAccess, PathBuf)> {
+        self.policy().files_of_line(line, cwd, &resolve_existing)
     }
 
     /// The rules in force where this authority judges.

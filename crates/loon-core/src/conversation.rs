@@ -14,13 +14,15 @@ use loon_api::{
 };
 
 mod ending;
+mod given;
 mod messages;
 mod receipts;
 mod shorten;
 mod units;
 
 use self::ending::Ending;
-pub(crate) use self::messages::{Compacted, Cuts, UNKNOWN_OUTCOME, Window};
+pub(crate) use self::given::Given;
+pub(crate) use self::messages::{Compacted, Cuts, UNKNOWN_OUTCOME, Window, step_of};
 use self::receipts::Receipts;
 pub(crate) use self::shorten::without_middle;
 

@@ -175,8 +175,10 @@ pub struct SessionOptions {
     pub mode: Given<Mode>,
     /// Which tools a model is told of.
     pub tools: ToolSet,
-    /// Folders that hold definitions (skills, agent profiles), weakest first.
+    /// Folders that hold definitions (skills, agent profiles, custom commands), weakest first.
     pub definitions: Vec<PathBuf>,
+    /// The file of the user's own guidance, which need not be there.
+    pub user_guidance: Option<PathBuf>,
     /// Limits of a turn.
     pub limits: Limits,
     /// The user's own limits of the context window.

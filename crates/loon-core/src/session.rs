@@ -1,6 +1,7 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
 mod commands;
+pub(crate) mod listing;
 mod hooks;
 mod leftovers;
 mod opening;
@@ -27,6 +28,7 @@ use crate::compaction::ContextKeeper;
 use crate::conversation::Conversation;
 use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update};
 use crate::exposure::Exposure;
+use crate::guidance::GuidanceProblems;
 use crate::hooks::SessionHooks;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
@@ -89,6 +91,7 @@ pub(crate) struct Session {
     pub(crate) conversation: Conversation,
     pub(crate) context: ContextKeeper,
     pub(crate) skills: SessionSkills,
+    pub(crate) guidance: GuidanceProblems,
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) branch: Option<String>,
@@ -193,6 +196,7 @@ impl Session {
             conversation,
             context: ContextKeeper::default(),
             skills: SessionSkills::new(shelf),
+            guidance: GuidanceProblems::default(),
             schema,
             turn: None,
             summary: Summary::default(),
@@ -263,6 +267,9 @@ impl Session {
                 self.read_all().await?;
                 if let Some(unusable) = self.skills.refresh().await {
                     self.warn(unusable).await;
+                }
+                if let Some(unused) = self.guidance.refresh(self.guidance_shelf()).await {
+                    self.warn(unused).await;
                 }
                 Box::pin(self.run_turn(prompt)).await?;
                 continue;

@@ -8,9 +8,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use loon_api::{ErrorCode, ErrorInfo};
+use loon_api::event::SkillsListed;
+use loon_api::{ErrorCode, ErrorInfo, SkillSummary};
 
 use self::folder::Place;
+use crate::text_file::one_line;
 
 /// Longest text of a skill that is given out, in characters.
 const MAX_BODY: usize = 8_000;
@@ -39,6 +41,8 @@ pub(crate) struct Skill {
     pub(crate) description: String,
     body: Cow<'static, str>,
     source: Source,
+    /// Where skills of the same name lie that it outweighs, the strongest first.
+    overrides: Vec<String>,
 }
 
 /// Where a skill comes from.
@@ -82,7 +86,7 @@ impl Skill {
         if let Source::File { folder: Some(folder), .. } = &self.source {
             let files = folder::further_files(folder);
             if !files.is_empty() {
-                let place = folder::one_line(&folder.display().to_string());
+                let place = one_line(&folder.display().to_string());
                 let _ = write!(text, "\n\nFurther files in {place}: {}.", files.join(", "));
             }
         }
@@ -128,11 +132,28 @@ impl std::fmt::Display for PassedOver {
 
 impl Skills {
     /// Adds a skill that outweighs all before it.
-    fn add(&mut self, skill: Skill) {
+    fn add(&mut self, mut skill: Skill) {
         match self.skills.iter_mut().find(|other| other.name == skill.name) {
-            Some(weaker) => *weaker = skill,
+            Some(weaker) => {
+                skill.overrides.push(weaker.origin().to_owned());
+                skill.overrides.append(&mut weaker.overrides);
+                *weaker = skill;
+            }
             None => self.skills.push(skill),
         }
+    }
+
+    /// All of them as lists show them; `active` are the names of those that are.
+    pub(crate) fn listed(&self, active: &[String]) -> SkillsListed {
+        let summary = |skill: &Skill| SkillSummary {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            origin: skill.origin().to_owned(),
+            overrides: skill.overrides.clone(),
+            active: active.contains(&skill.name),
+        };
+        let unusable = self.passed_over.iter().map(ToString::to_string).collect();
+        SkillsListed { skills: self.skills.iter().map(summary).collect(), unusable }
     }
 
     /// True if the file, links followed, is a skill already.

@@ -1,6 +1,7 @@
 //! The turn loop: ask the model, make the calls it wants, until it wants none.
 
 mod answer;
+mod briefing;
 mod calls;
 mod deadline;
 mod failover;
@@ -22,7 +23,6 @@ use self::failover::Failover;
 use self::hooks::KeptGoing;
 use crate::conversation::Window;
 use crate::estimate;
-use crate::guidance::read_root_guidance;
 use crate::load_skill::LoadSkill;
 use crate::prompt::{PromptParts, RECORD_TOOLS, system_text};
 use crate::repeat::RepeatGuard;
@@ -279,7 +279,7 @@ impl Session {
         let tools = self.offered_tools();
         let with_skills = tools.iter().any(|tool| tool.name == LoadSkill::NAME);
         let skills = if with_skills { self.skills.catalog() } else { "" };
-        let guidance = read_root_guidance(&options.cwd);
+        let guidance = self.general_guidance();
         let system = system_text(&PromptParts {
             cwd: &options.cwd.display().to_string(),
             branch,

@@ -217,6 +217,22 @@ impl Policy {
             .collect()
     }
 
+    /// Files that a shell line names, as far as that is known before it runs, with their links
+    /// resolved. What a program touches that names nothing is not among them.
+    pub fn files_of_line(
+        &self,
+        line: &str,
+        cwd: &Path,
+        resolve: &Resolve<'_>,
+    ) -> Vec<(PathAccess, PathBuf)> {
+        let around = Surroundings { home: self.home.as_deref(), resolve };
+        let commands = survey(line, cwd, &around).commands;
+        let touches = commands.iter().flat_map(|observed| &observed.touches);
+        touches
+            .flat_map(|touch| touch.spots.iter().map(|spot| (touch.access, spot.real.clone())))
+            .collect()
+    }
+
     /// Decides on a call. `resolve` gives a path with the links of its existing part resolved.
     pub fn decide(&self, request: &Request<'_>, resolve: &Resolve<'_>) -> Judgement {
         let call = Call { policy: self, request, resolve };

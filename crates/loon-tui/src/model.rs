@@ -1,6 +1,6 @@
 //! Everything the screen shows is drawn from here, and changes only in `update`.
 
-use loon_api::{ExecutionId, ItemId};
+use loon_api::{CustomCommand, ExecutionId, ItemId};
 use ratatui::layout::Rect;
 
 use crate::ScreenOptions;
@@ -43,6 +43,8 @@ pub(crate) struct Model {
     pub(crate) transcript: Transcript,
     /// The draft.
     pub(crate) composer: Composer,
+    /// Custom commands, as they were when they were asked for last.
+    pub(crate) customs: Vec<CustomCommand>,
     /// Requests for a decision.
     pub(crate) approvals: Approvals,
     /// The question whether to raise a bound of the budget.
@@ -104,6 +106,7 @@ impl Model {
             opened: false,
             transcript: Transcript::default(),
             composer: Composer::default(),
+            customs: Vec::new(),
             approvals: Approvals::default(),
             budget: None,
             sought: None,

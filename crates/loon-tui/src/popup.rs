@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod fork;
+pub(crate) mod guidance;
 pub(crate) mod held;
 pub(crate) mod help;
 pub(crate) mod models;
@@ -10,6 +11,7 @@ pub(crate) mod palette;
 pub(crate) mod record;
 pub(crate) mod rewind;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod themes;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -24,6 +26,13 @@ use crate::slash::Name;
 pub(crate) enum Value {
     /// Run a command.
     Command(Name),
+    /// Send a custom command.
+    Custom {
+        /// Its name.
+        name: String,
+        /// It says what to write behind the name.
+        takes_arguments: bool,
+    },
     /// Use a model.
     Model(String),
     /// Open a session.
@@ -82,6 +91,10 @@ pub(crate) enum Kind {
     Record,
     /// What fills the context window.
     Context,
+    /// Instructions in force.
+    Guidance,
+    /// Skills.
+    Skills,
 }
 
 /// A list on top of the screen.
@@ -165,7 +178,10 @@ impl Popup {
 
     /// Its rows only tell something.
     pub(crate) fn only_tells(&self) -> bool {
-        matches!(self.kind, Kind::Help | Kind::Record | Kind::Context)
+        matches!(
+            self.kind,
+            Kind::Help | Kind::Record | Kind::Context | Kind::Guidance | Kind::Skills
+        )
     }
 
     /// Selects the row with this value.

@@ -1,5 +1,7 @@
 //! The commands a person can type or pick: one table for the composer, the palette and the help.
 
+use loon_api::CustomCommand;
+
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
@@ -37,6 +39,10 @@ pub(crate) enum Name {
     Compact,
     /// Show what fills the context window.
     Context,
+    /// Show what guidance is in force.
+    Guidance,
+    /// List the skills.
+    Skills,
     /// Show or hide the side panel.
     Panel,
     /// Choose a theme.
@@ -188,6 +194,20 @@ pub(crate) const ALL: &[Entry] = &[
         key: "",
     },
     Entry {
+        name: Name::Guidance,
+        word: "guidance",
+        argument: "[path]",
+        about: "Show which instructions of yours and of the project are in force, and why.",
+        key: "",
+    },
+    Entry {
+        name: Name::Skills,
+        word: "skills",
+        argument: "",
+        about: "List the skills, where each comes from and which it outweighs.",
+        key: "",
+    },
+    Entry {
         name: Name::Panel,
         word: "panel",
         argument: "",
@@ -232,31 +252,84 @@ pub(crate) enum Parsed<'a> {
     Text,
     /// A command with its argument.
     Command(Name, &'a str),
+    /// A custom command with its arguments.
+    Custom(&'a CustomCommand, &'a str),
     /// It looks like a command, but there is none of that name.
     Unknown(&'a str),
 }
 
-/// Reads a draft. A command is a slash and one word of letters; `/usr/bin` is text.
-pub(crate) fn parse(draft: &str) -> Parsed<'_> {
+/// Reads a draft. A command is a slash and one word that begins with a letter; `/usr/bin` is text. No
+/// custom command takes the word of another.
+pub(crate) fn parse<'a>(draft: &'a str, customs: &'a [CustomCommand]) -> Parsed<'a> {
     let Some(rest) = draft.trim().strip_prefix('/') else { return Parsed::Text };
     let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    if word.is_empty() || !word.chars().all(|c| c.is_ascii_alphabetic() || c == '-') {
+    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'));
+    if !is_word {
         return Parsed::Text;
     }
-    match ALL.iter().find(|entry| entry.word == word) {
-        Some(entry) => Parsed::Command(entry.name, argument.trim()),
+    if let Some(entry) = ALL.iter().find(|entry| entry.word == word) {
+        return Parsed::Command(entry.name, argument.trim());
+    }
+    match customs.iter().find(|custom| custom.name == word) {
+        Some(custom) => Parsed::Custom(custom, argument.trim()),
         None => Parsed::Unknown(word),
     }
 }
 
-/// Commands that the beginning of a draft may become.
-pub(crate) fn suggestions(draft: &str) -> Vec<&'static Entry> {
-    match draft.strip_prefix('/') {
-        Some(start) if !draft.contains('\n') => {
-            ALL.iter().filter(|entry| entry.word.starts_with(start)).collect()
+/// True if a custom command cannot be reached, because its name is taken.
+pub(crate) fn is_taken(custom: &CustomCommand) -> bool {
+    ALL.iter().any(|entry| entry.word == custom.name)
+}
+
+/// A command that the beginning of a draft may become.
+#[derive(Debug)]
+pub(crate) enum Suggestion<'a> {
+    /// One of the table.
+    Own(&'static Entry),
+    /// A custom one.
+    Custom(&'a CustomCommand),
+}
+
+impl<'a> Suggestion<'a> {
+    /// The word behind the slash.
+    pub(crate) fn word(&self) -> &'a str {
+        match self {
+            Self::Own(entry) => entry.word,
+            Self::Custom(custom) => &custom.name,
         }
-        _ => Vec::new(),
     }
+
+    /// What may follow the word.
+    pub(crate) fn argument(&self) -> &'a str {
+        match self {
+            Self::Own(entry) => entry.argument,
+            Self::Custom(custom) => &custom.argument_hint,
+        }
+    }
+
+    /// One sentence.
+    pub(crate) fn about(&self) -> &'a str {
+        match self {
+            Self::Own(entry) => entry.about,
+            Self::Custom(custom) => about(custom),
+        }
+    }
+}
+
+/// What a custom command is for; where it comes from, if it does not say.
+pub(crate) fn about(custom: &CustomCommand) -> &str {
+    if custom.description.is_empty() { &custom.origin } else { &custom.description }
+}
+
+/// Commands that the beginning of a draft may become, custom ones last.
+pub(crate) fn suggestions<'a>(draft: &str, customs: &'a [CustomCommand]) -> Vec<Suggestion<'a>> {
+    let Some(start) = draft.strip_prefix('/').filter(|_| !draft.contains('\n')) else {
+        return Vec::new();
+    };
+    let own = ALL.iter().filter(|entry| entry.word.starts_with(start)).map(Suggestion::Own);
+    let customs = customs.iter().filter(|it| it.name.starts_with(start) && !is_taken(it));
+    own.chain(customs.map(Suggestion::Custom)).collect()
 }
 
 #[cfg(test)]
@@ -265,11 +338,29 @@ mod tests {
 
     #[test]
     fn paths_are_text_and_unknown_words_are_said() {
-        assert_eq!(parse("/usr/bin is full"), Parsed::Text);
-        assert_eq!(parse("/"), Parsed::Text);
-        assert_eq!(parse("/modle x"), Parsed::Unknown("modle"));
-        assert_eq!(parse("/model  a/b "), Parsed::Command(Name::Model, "a/b"));
-        assert_eq!(suggestions("/mo").len(), 2);
-        assert!(suggestions("mo").is_empty());
+        assert_eq!(parse("/usr/bin is full", &[]), Parsed::Text);
+        assert_eq!(parse("/", &[]), Parsed::Text);
+        assert_eq!(parse("/2.5 of it", &[]), Parsed::Text);
+        assert_eq!(parse("/modle x", &[]), Parsed::Unknown("modle"));
+        assert_eq!(parse("/model  a/b ", &[]), Parsed::Command(Name::Model, "a/b"));
+        assert_eq!(suggestions("/mo", &[]).len(), 2);
+        assert!(suggestions("mo", &[]).is_empty());
+    }
+
+    #[test]
+    fn custom_commands_come_last_and_never_in_place_of_another() {
+        let custom = |name: &str, description: &str| CustomCommand {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            argument_hint: String::new(),
+            origin: format!(".loon/commands/{name}.md"),
+        };
+        let customs = [custom("model", "mine"), custom("git:modest", ""), custom("more", "More.")];
+        assert_eq!(parse("/model x", &customs), Parsed::Command(Name::Model, "x"));
+        assert_eq!(parse("/git:modest  a b", &customs), Parsed::Custom(&customs[1], "a b"));
+        let found = suggestions("/mo", &customs);
+        let shown: Vec<(&str, &str)> = found.iter().map(|it| (it.word(), it.about())).collect();
+        assert_eq!(shown[2..], [("more", "More.")]);
+        assert_eq!(suggestions("/git", &customs)[0].about(), ".loon/commands/git:modest.md");
     }
 }

@@ -92,7 +92,7 @@ fn above_rows(model: &Model) -> usize {
     if model.shows_sheet() {
         return 0;
     }
-    let suggested = slash::suggestions(model.composer.raw()).len();
+    let suggested = slash::suggestions(model.composer.raw(), &model.customs).len();
     if suggested > 0 {
         suggested.min(ABOVE_ROWS)
     } else {

@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use loon_api::ExecutionId;
+use loon_api::{Command, ExecutionId};
 use loon_core::{Runtime, SessionChoice};
 use loon_exec::Spawner;
 use loon_exec::git::{Git, GitError};
@@ -50,7 +50,7 @@ fn run_headless(setup: &Setup, session: SessionArgs, json: bool) -> Result<u8, F
         let _following = follower.start(|_| {});
         let started = Runtime::start(deps, SessionChoice::New);
         let task = Task {
-            prompt: Some(PROMPT.to_owned()),
+            opening: Some(Command::Prompt { text: PROMPT.to_owned() }),
             commands_from_stdin: false,
             format: if json { Format::Json } else { Format::Text },
             last_message: None,

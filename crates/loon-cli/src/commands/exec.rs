@@ -4,7 +4,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use loon_core::{Dependencies, Runtime, SessionChoice};
+use loon_api::Command;
+use loon_core::{Dependencies, Runtime, SessionChoice, opening_command};
 use serde_json::Value;
 
 use crate::args::{ExecArgs, InputFormat};
@@ -69,7 +70,7 @@ fn prepare_elsewhere(name: &str, args: &ExecArgs) -> Result<(Elsewhere, Task), F
         output_schema: schema,
     };
     let task = Task {
-        prompt,
+        opening: prompt.map(|text| Command::Prompt { text }),
         commands_from_stdin: false,
         format: if args.json { Format::Json } else { Format::Text },
         last_message: args.output_last_message.clone(),
@@ -105,7 +106,10 @@ async fn prepare(args: ExecArgs) -> Result<Prepared, Failure> {
         check_model(&deps)
             .map_err(|failure| setup.remarks().into_iter().fold(failure, Failure::hint))?;
     }
-    let task = Task { prompt, commands_from_stdin, format, last_message: args.output_last_message };
+    let options = &deps.options;
+    let opening = prompt.map(|text| opening_command(&options.cwd, &options.definitions, text));
+    let task =
+        Task { opening, commands_from_stdin, format, last_message: args.output_last_message };
     Ok(Prepared { deps, follower, choice, task })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loon_api::{Command, HookEvent};
 use loon_config::{ColorChoice, Settings};
-use loon_core::{Runtime, SessionChoice};
+use loon_core::{Runtime, SessionChoice, opening_command};
 use loon_tui::{Exit, ScreenOptions, Theme};
 use tokio::sync::watch;
 
@@ -56,6 +56,8 @@ pub(super) fn open(
         let (mut deps, follower) = setup.dependencies(RunOptions::attended(args));
         let hooks = deps.hooks.clone();
         deps.options.remarks.extend(remark);
+        let options = &deps.options;
+        let opening = prompt.map(|text| opening_command(&options.cwd, &options.definitions, text));
         let following = follower.start(move |setup| {
             // Another setting may have changed; a theme chosen on the screen outlives that.
             let (new, _) = screen_options(&setup.loaded.settings);
@@ -71,9 +73,9 @@ pub(super) fn open(
             deps
         };
         let session = Runtime::start_when_ready(ready, choice);
-        if let Some(text) = prompt {
+        if let Some(opening) = opening {
             // The channel is new and has room; a runtime that is gone tells so by its events.
-            let _ = session.commands.send(Command::Prompt { text }).await;
+            let _ = session.commands.send(opening).await;
         }
         (session, hooks, following)
     });

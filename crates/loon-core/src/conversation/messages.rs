@@ -1,12 +1,13 @@
 //! The conversation as a model is sent it.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
 use loon_api::{
-    AnsweredCall, AssistantMessage, AssistantPart, Compaction, ContextParts, Item, ItemBody,
-    ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber, UserPart,
-    WorkingRecord,
+    AnsweredCall, AssistantMessage, AssistantPart, Compaction, ContextParts, Guidance, Item,
+    ItemBody, ItemId, Message, Thinking, ToolCallItem, ToolCallStatus, ToolResult, TurnNumber,
+    UserPart, WorkingRecord,
 };
 
 use super::Conversation;
@@ -342,10 +343,27 @@ fn assistant_part(body: &ItemBody, limit: Option<u64>) -> Option<AssistantPart> 
                 result.text = without_middle(&result.text, limit).into_owned();
                 arguments = value_without_middles(&arguments, limit);
             }
+            append_guidance(&mut result.text, call, limit);
             let (id, name) = (call.call.clone(), call.tool.clone());
             Some(AssistantPart::Call(AnsweredCall { id, name, arguments, result }))
         }
         ItemBody::UserMessage { .. } | ItemBody::Notice { .. } | ItemBody::Compaction(_) => None,
+    }
+}
+
+/// Adds the guidance that came with a call.
+fn append_guidance(result: &mut String, call: &ToolCallItem, limit: Option<u64>) {
+    for Guidance { path, scope, text, .. } in call.guidance_given() {
+        // Writing to a string cannot fail.
+        let _ = match text {
+            Some(text) => write!(
+                result,
+                "\n\n[Instructions of this repository for {scope} ({path}), from now on:]\n\
+                 {}\n[End of {path}]",
+                cut(text, limit)
+            ),
+            None => write!(result, "\n\n[{path}: see another call of this answer]"),
+        };
     }
 }
 
@@ -358,7 +376,7 @@ pub(super) fn result_of(call: &ToolCallItem) -> ToolResult {
 }
 
 /// The `turn.step` part of an item's id, for items that belong to an answer.
-pub(super) fn step_of(item: &Item) -> Option<&str> {
+pub(crate) fn step_of(item: &Item) -> Option<&str> {
     match &item.body {
         ItemBody::UserMessage { .. } | ItemBody::Notice { .. } | ItemBody::Compaction(_) => None,
         ItemBody::ToolCall(call) if call.by_user => None,

@@ -2,6 +2,7 @@
 
 mod combos;
 mod compaction;
+mod guidance;
 mod record;
 mod tools;
 
@@ -200,6 +201,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             model: Given { value: Some("lab/m".into()), explicit: false },
             mode: Given { value: Mode::Bypass, explicit: true },
             definitions: Vec::new(),
+            user_guidance: None,
             limits: Limits { max_steps: 20, tool_timeout: Duration::from_secs(5) },
             context: crate::ContextLimits::default(),
             budget: Budget::default(),

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::{RuntimeError, Server, SessionChoice, end_of_choice, held_by};
 use crate::conversation::Conversation;
 use crate::looks::Looks;
+use crate::session::listing::{commands_listed, skills_listed};
 use crate::session::{Leave, OPENING_ITEMS};
 use crate::sessions::fork_session;
 
@@ -222,6 +223,14 @@ impl Server {
                 let models = self.deps.models.names();
                 self.send(exec, ModelsListed { models }).await;
             }
+            Command::ListCommands => match commands_listed(&self.deps.options).await {
+                Ok(listed) => self.send(exec, listed).await,
+                Err(error) => self.warn(exec, error).await,
+            },
+            Command::ListSkills => match skills_listed(&self.deps.options, Vec::new()).await {
+                Ok(listed) => self.send(exec, listed).await,
+                Err(error) => self.warn(exec, error).await,
+            },
             Command::History { before, limit } => {
                 let store = Arc::clone(&self.deps.store);
                 let whole = self.away(move || whole_of(store.as_ref(), exec)).await?;
@@ -251,6 +260,8 @@ impl Server {
                 }
             }
             Command::Prompt { .. }
+            | Command::Custom { .. }
+            | Command::ListGuidance { .. }
             | Command::Steer { .. }
             | Command::Unqueue
             | Command::Interrupt

@@ -63,6 +63,12 @@ impl Session {
                 let models = self.deps.models.names();
                 self.recorder.pass(None, ModelsListed { models }).await;
             }
+            Command::Custom { name, arguments, steer } => {
+                self.send_custom(name, &arguments, steer).await?;
+            }
+            Command::ListCommands => self.list_commands().await,
+            Command::ListSkills => self.list_skills().await,
+            Command::ListGuidance { path } => self.list_guidance(path).await?,
             Command::OpenSession { exec, access } => self.open_other(exec, access).await,
             Command::Warm => self.warm(),
             Command::Close => self.leave_with(Leave::Close),
@@ -88,7 +94,7 @@ impl Session {
         self.hooks.stop();
     }
 
-    async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
+    pub(super) async fn queue(&mut self, text: String, steer: bool) -> Result<(), RuntimeError> {
         if text.trim().is_empty() {
             return Ok(());
         }

@@ -30,6 +30,7 @@ pub(super) fn read() -> Vec<Skill> {
                 description: found.text("description").unwrap_or_default().to_owned(),
                 body: Cow::Borrowed(found.body),
                 source: Source::Bundled,
+                overrides: Vec::new(),
             }
         })
         .collect()

@@ -1,11 +1,11 @@
 //! Skills in folders, as `NAME.md` or `NAME/SKILL.md`.
 
 use std::borrow::Cow;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::{PassedOver, Skill, Skills, Source};
-use crate::frontmatter::{Definition, LIMIT};
+use crate::frontmatter::Definition;
+use crate::text_file::{self, one_line};
 
 /// Most entries of a folder looked at.
 const MAX_ENTRIES: usize = 2_000;
@@ -80,17 +80,11 @@ impl Place {
         if !is_name(&candidate.name) {
             return Err("its name may hold only letters, digits, '-', '_' and '.', 64 at most");
         }
-        let path = candidate.path.canonicalize().map_err(|_| "it cannot be read")?;
-        if let Some(cwd) = &self.within
-            && !cwd.canonicalize().is_ok_and(|cwd| path.starts_with(cwd))
-        {
-            return Err("it is a link out of the project");
-        }
-        Ok(path)
+        text_file::resolve(&candidate.path, self.within.as_deref())
     }
 
     fn read(&self, candidate: &Candidate, path: PathBuf) -> Result<Skill, &'static str> {
-        let text = clean(&read_bounded(&path)?);
+        let text = text_file::read_definition(&path)?.text;
         let definition = Definition::parse(&text);
         let description = match definition.text("description") {
             None => return Err("it has no `description:` between two lines of `---`"),
@@ -103,6 +97,7 @@ impl Place {
             name: candidate.name.clone(),
             description,
             body: Cow::Owned(definition.body.to_owned()),
+            overrides: Vec::new(),
             source: Source::File {
                 shown: self.shown(&candidate.path),
                 foreign: self.within.is_some(),
@@ -118,8 +113,7 @@ impl Place {
 
     /// A path as it is told: relative in the session's folder.
     fn shown(&self, path: &Path) -> String {
-        let relative = self.within.as_deref().and_then(|cwd| path.strip_prefix(cwd).ok());
-        one_line(&relative.unwrap_or(path).display().to_string())
+        text_file::shown(path, self.within.as_deref())
     }
 }
 
@@ -149,38 +143,6 @@ fn is_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|ch: char| ch.is_ascii_alphanumeric())
         && name.chars().all(|ch| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.'))
-}
-
-fn read_bounded(path: &Path) -> Result<String, &'static str> {
-    const UNREADABLE: &str = "it cannot be read";
-    // Before it is opened: opening a pipe would wait for somebody to write to it.
-    if !path.metadata().map_err(|_| UNREADABLE)?.is_file() {
-        return Err("it is no file");
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|_| UNREADABLE)?;
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|_| UNREADABLE)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err("it is larger than 256 KiB");
-    }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8")
-}
-
-/// The text with plain line ends and nothing that a reader would not see.
-fn clean(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\r', "\n").chars().filter(|ch| !is_hidden(*ch)).collect()
-}
-
-/// Control characters, marks that reorder what is shown, and tags, which are not shown at all.
-fn is_hidden(ch: char) -> bool {
-    (ch.is_control() && !matches!(ch, '\n' | '\t'))
-        || matches!(ch, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-        || matches!(ch, '\u{E0000}'..='\u{E007F}')
-}
-
-/// The text on one line, without hidden characters.
-pub(super) fn one_line(text: &str) -> String {
-    text.chars().filter(|ch| !is_hidden(*ch) && !matches!(ch, '\n' | '\t')).collect()
 }
 
 /// Files that lie beside a `SKILL.md`, by their path from its folder. Links are not followed.

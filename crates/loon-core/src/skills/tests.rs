@@ -68,7 +68,7 @@ fn skill(description: &str, body: &str) -> String {
 }
 
 #[test]
-fn table_and_folder_hold_the_same_skills() {
+fn h150_h152_the_26_pages_of_the_source_folder_are_embedded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     let files: BTreeSet<String> = folder
         .read_dir()
@@ -81,7 +81,7 @@ fn table_and_folder_hold_the_same_skills() {
 }
 
 #[test]
-fn bundled_skills_are_whole_pages_and_the_catalog_is_small() {
+fn h156_bundled_skills_are_whole_pages_and_the_catalog_is_small() {
     let mut lines = 0;
     for skill in bundled::read() {
         let length = skill.body.chars().count();
@@ -110,7 +110,7 @@ fn no_line_is_in_two_bundled_pages() {
 }
 
 #[test]
-fn the_nearer_outweighs_and_bundled_ones_keep_their_place() {
+fn h153_h154_the_nearer_outweighs_and_bundled_ones_keep_their_place() {
     let places = ["data", "project/.claude", "project/.agents", "project/.loon"];
     let bench = Bench::new(&[]);
     let mut origins = Vec::new();
@@ -134,7 +134,7 @@ fn the_nearer_outweighs_and_bundled_ones_keep_their_place() {
 }
 
 #[test]
-fn marks_and_line_ends_of_a_head_are_no_obstacle() {
+fn h155_h158_marks_and_line_ends_of_a_head_are_no_obstacle() {
     let bench = Bench::new(&[
         (
             "project/.loon/skills/A/SKILL.md",
@@ -218,7 +218,7 @@ fn a_folder_that_is_a_link_out_of_the_project_gives_nothing() {
 }
 
 #[test]
-fn a_text_is_cut_at_its_bound_and_says_where_the_rest_is() {
+fn h157_a_text_is_cut_at_its_bound_and_says_where_the_rest_is() {
     let long = "é line of words\n".repeat(700);
     let bench = Bench::new(&[
         ("project/.loon/skills/long.md", &skill("x", &long)),
@@ -235,7 +235,7 @@ fn a_text_is_cut_at_its_bound_and_says_where_the_rest_is() {
 }
 
 #[test]
-fn text_of_a_repository_has_no_hidden_characters_and_says_whose_it_is() {
+fn h158_text_of_a_repository_has_no_hidden_characters_and_says_whose_it_is() {
     let bench = Bench::new(&[
         (
             "project/.loon/skills/trap/SKILL.md",
@@ -285,6 +285,35 @@ fn the_catalog_is_bounded() {
         bench.reasons(),
         [".loon/skills: it holds more than 200 skills or 2000 entries; the others are left out."]
     );
+}
+
+#[test]
+fn h151_the_prompt_directs_to_a_workflow_and_a_language_or_domain() {
+    let catalog = Bench::new(&[]).shelf.read().catalog();
+    let direction = catalog.lines().next().unwrap();
+    assert!(direction.contains("for that kind of work"), "{direction}");
+    assert!(direction.contains("for its language or domain with load_skill"), "{direction}");
+    for name in ["implementation", "shell", "releases"] {
+        assert!(catalog.contains(&format!("\n{name}: ")), "{name}");
+    }
+}
+
+#[test]
+fn lists_say_where_a_skill_comes_from_and_what_it_outweighs() {
+    let bench = Bench::new(&[
+        ("data/skills/rust.md", &skill("far", "b")),
+        ("project/.claude/skills/rust/SKILL.md", &skill("near", "b")),
+        ("project/.loon/skills/bad.md", "nothing"),
+    ]);
+    let listed = bench.shelf.read().listed(&["rust".to_owned()]);
+    assert_eq!(listed.skills.len(), 26);
+    let rust = listed.skills.iter().find(|skill| skill.name == "rust").unwrap();
+    assert_eq!((rust.description.as_str(), rust.active), ("near", true));
+    assert_eq!(rust.origin, ".claude/skills/rust/SKILL.md");
+    let far = bench.path("data/skills/rust.md").display().to_string();
+    assert_eq!(rust.overrides, [far.as_str(), "bundled"]);
+    assert!(listed.skills.iter().all(|skill| skill.name == "rust" || !skill.active));
+    assert!(listed.unusable[0].starts_with(".loon/skills/bad.md: "), "{:?}", listed.unusable);
 }
 
 #[test]

@@ -33,6 +33,7 @@ impl Session {
                     batch.push(next);
                 }
             }
+            let batch = self.brief(batch).await?;
             let turn = self.running()?;
             let (number, cancel) = (turn.number, turn.cancel.clone());
             let effects: Vec<_> = batch

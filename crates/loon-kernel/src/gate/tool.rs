@@ -285,7 +285,7 @@ impl Gate {
 
     /// Shows the item on its way; the record follows when it is final.
     async fn show(&self, effect: &ToolEffect<'_>, call: &ToolCallItem, status: ToolCallStatus) {
-        let call = ToolCallItem { status, ..call.clone() };
+        let call = ToolCallItem { status, guidance: Vec::new(), ..call.clone() };
         let item = Item { body: ItemBody::ToolCall(call), ..effect.item.clone() };
         self.execution.recorder().pass(Some(effect.turn), ItemStarted { item }).await;
     }

@@ -60,7 +60,9 @@ fn bar(tokens: u64, whole: u64, glyphs: &Glyphs) -> String {
 fn about(part: &str) -> &'static str {
     match part {
         "system" => "How Loom works, where it works, which agents there are.",
-        "guidance" => "AGENTS.md and CLAUDE.md of the folder.",
+        "guidance" => {
+            "Instructions for all of the work, yours and the project's. /guidance lists them."
+        }
         "tools" => "What the model is told of tools. session.tools = \"lean\" tells of fewer.",
         "skills" => "The catalog of skills, and active skills kept through a compaction.",
         "record" => "Goal, plan, tasks and notes as they are shown to the model.",

@@ -232,6 +232,12 @@ fn append_details(
             }
         }
     }
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
+        let words = format!("with the instructions in {}", files.join(", "));
+        body.push(Line::of(&words, Role::Dim).cut(room, page.glyphs.ellipsis));
+    }
     if record::is_record_only(call) {
         if shown {
             record::append_changes(&call.record, room, page, body);

@@ -65,6 +65,15 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
             model.layers.push(popup::context::open(&model.session, model.glyphs));
             vec![Action::Send(Command::MeasureContext)]
         }
+        Name::Guidance => {
+            model.layers.push(popup::guidance::open());
+            let path = (!argument.is_empty()).then(|| argument.to_owned());
+            vec![Action::Send(Command::ListGuidance { path })]
+        }
+        Name::Skills => {
+            model.layers.push(popup::skills::open());
+            vec![Action::Send(Command::ListSkills)]
+        }
         Name::Panel => panel(model),
         Name::Theme if argument.is_empty() => {
             model.theme_before = Some(model.theme.clone());
@@ -96,6 +105,12 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
     model.theme_before = None;
     match value {
         Value::Command(name) => run(model, name, ""),
+        // Whoever can write something behind it is asked for that first.
+        Value::Custom { name, takes_arguments: true } => {
+            model.composer.set(&format!("/{name} "));
+            Vec::new()
+        }
+        Value::Custom { name, .. } => send_custom(model, name, String::new(), true),
         Value::Model(name) => vec![Action::Send(Command::SetModel { model: name })],
         Value::Session(exec, access) => {
             model.sought.take_if(|(sought, _)| *sought != exec);
@@ -119,6 +134,28 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
         }
         Value::Nothing => Vec::new(),
     }
+}
+
+/// Sends a custom command in place of the draft; to the running turn if `steer` says so.
+pub(super) fn send_custom(
+    model: &mut Model,
+    name: String,
+    arguments: String,
+    steer: bool,
+) -> Vec<Action> {
+    if let Some(words) = only_watched(model) {
+        return say(model, words);
+    }
+    model.composer.take();
+    model.transcript.scroll_to_end();
+    let steer = steer && model.is_working();
+    vec![Action::Send(Command::Custom { name, arguments, steer })]
+}
+
+/// Why nothing is sent to a session that is only watched.
+pub(super) fn only_watched(model: &Model) -> Option<String> {
+    let holder = model.session.watched.as_ref()?;
+    Some(format!("only watched, {} works in it: /takeover or /fork", holder.words))
 }
 
 fn open_session(exec: Option<ExecutionId>, access: SessionAccess) -> Action {

@@ -10,7 +10,7 @@ use crate::event::Action;
 use crate::model::Model;
 use crate::popup::{self, Outcome};
 use crate::rewind;
-use crate::slash::{self, Parsed};
+use crate::slash::{self, Parsed, Suggestion};
 
 /// Milliseconds between keys that no person types.
 const BURST_GAP_MS: u64 = 5;
@@ -57,6 +57,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
     if begins && !model.composer.is_empty() && !model.is_working() {
         // A prompt is being written; by its end the way to the model is open.
         actions.push(Action::Send(Command::Warm));
+    }
+    if begins && model.composer.raw() == "/" {
+        actions.push(Action::Send(Command::ListCommands));
     }
     actions
 }
@@ -215,7 +218,7 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
         'u' => drop(model.composer.delete(Move::LineStart)),
         'w' | 'h' => drop(model.composer.delete(Move::WordLeft)),
         'j' => model.composer.new_line(),
-        'k' => cut_or_list_commands(model),
+        'k' => return cut_or_list_commands(model),
         'd' if model.composer.is_empty() => return close(model),
         'd' => drop(model.composer.delete(Move::Right)),
         'o' => toggle(model),
@@ -243,10 +246,12 @@ fn ctrl_key(model: &mut Model, c: char) -> Vec<Action> {
 }
 
 /// Cuts what is right of the cursor; with nothing there, lists the commands.
-fn cut_or_list_commands(model: &mut Model) {
-    if !model.composer.delete(Move::LineEnd) {
-        model.layers.push(popup::palette::open());
+fn cut_or_list_commands(model: &mut Model) -> Vec<Action> {
+    if model.composer.delete(Move::LineEnd) {
+        return Vec::new();
     }
+    model.layers.push(popup::palette::open(&model.customs));
+    vec![Action::Send(Command::ListCommands)]
 }
 
 /// Opens or closes the focused entry, else the last.
@@ -279,24 +284,34 @@ fn enter(model: &mut Model) -> Vec<Action> {
         model.transcript.toggle_focused();
         return Vec::new();
     }
-    match slash::parse(&text) {
+    match slash::parse(&text, &model.customs) {
         Parsed::Text => {}
+        Parsed::Custom(custom, arguments) => {
+            let (name, arguments) = (custom.name.clone(), arguments.to_owned());
+            return commands::send_custom(model, name, arguments, true);
+        }
         Parsed::Command(name, argument) => {
             let argument = argument.to_owned();
             model.composer.take();
             return commands::run(model, name, &argument);
         }
         Parsed::Unknown(word) => {
-            if let [only] = slash::suggestions(text.trim()).as_slice() {
-                model.composer.take();
-                return commands::run(model, only.name, "");
+            match slash::suggestions(text.trim(), &model.customs).as_slice() {
+                [Suggestion::Own(only)] => {
+                    model.composer.take();
+                    return commands::run(model, only.name, "");
+                }
+                [Suggestion::Custom(only)] => {
+                    let name = only.name.clone();
+                    return commands::send_custom(model, name, String::new(), true);
+                }
+                _ => {}
             }
             let words = format!("there is no command /{word}: Ctrl+K lists them");
             return say(model, words);
         }
     }
-    if let Some(holder) = &model.session.watched {
-        let words = format!("only watched, {} works in it: /takeover or /fork", holder.words);
+    if let Some(words) = commands::only_watched(model) {
         return say(model, words);
     }
     let text = model.composer.take();
@@ -307,12 +322,18 @@ fn enter(model: &mut Model) -> Vec<Action> {
 }
 
 fn tab(model: &mut Model) -> Vec<Action> {
-    if let Some(first) = slash::suggestions(model.composer.raw()).first() {
-        model.composer.set(&format!("/{} ", first.word));
+    if let Some(first) = slash::suggestions(model.composer.raw(), &model.customs).first() {
+        let draft = format!("/{} ", first.word());
+        model.composer.set(&draft);
         return Vec::new();
     }
     if model.composer.raw().trim().is_empty() || !model.is_working() {
         return Vec::new();
+    }
+    let text = model.composer.text();
+    if let Parsed::Custom(custom, arguments) = slash::parse(&text, &model.customs) {
+        let (name, arguments) = (custom.name.clone(), arguments.to_owned());
+        return commands::send_custom(model, name, arguments, false);
     }
     let text = model.composer.take();
     vec![Action::Send(Command::Prompt { text })]

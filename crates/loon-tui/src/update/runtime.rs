@@ -55,7 +55,8 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
                 }
             }
             model.transcript.open(&opened.session.items, opened.session.more, now);
-            return seek(model);
+            let list = Action::Send(Command::ListCommands);
+            return std::iter::once(list).chain(seek(model)).collect();
         }
         AgentEvent::HistoryPage(page) => {
             model.transcript.prepend(&page.items, page.more, now);
@@ -133,6 +134,24 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         AgentEvent::SessionsListed(listed) => {
             let rows = popup::sessions::rows(&listed.sessions, envelope.exec, envelope.at);
             fill(model, &[Kind::Sessions, Kind::AllSessions], rows);
+        }
+        AgentEvent::CommandsListed(listed) => {
+            model.customs.clone_from(&listed.commands);
+            let rows = popup::palette::rows(&listed.commands, &listed.unusable);
+            if let Some(popup) = model.layers.iter_mut().find(|it| it.kind == Kind::Palette) {
+                popup.renew_rows(rows);
+            }
+        }
+        AgentEvent::CommandRefused(refused) => model.transcript.say(Body::Message {
+            level: NoticeLevel::Warning,
+            message: refused.error.message.clone(),
+            hints: refused.error.hints.clone(),
+        }),
+        AgentEvent::SkillsListed(listed) => {
+            fill(model, &[Kind::Skills], popup::skills::rows(listed));
+        }
+        AgentEvent::GuidanceListed(listed) => {
+            fill(model, &[Kind::Guidance], popup::guidance::rows(listed));
         }
         AgentEvent::ModelsListed(listed) => {
             let rows = popup::models::rows(&listed.models, model.session.model.as_deref());

@@ -1,5 +1,6 @@
 //! Key sequences against the model, with the runtime played by hand.
 
+mod customs;
 mod sessions;
 
 use std::sync::Arc;

@@ -85,7 +85,7 @@ pub(super) fn draw_above(canvas: &mut Canvas<'_>) {
     let area = model.places.above;
     let x = area.x + if model.is_roomy() { 3 } else { 1 };
     let width = area.right().saturating_sub(x);
-    let suggested = slash::suggestions(model.composer.raw());
+    let suggested = slash::suggestions(model.composer.raw(), &model.customs);
     let lines: Vec<Line> = if suggested.is_empty() {
         model
             .session
@@ -100,9 +100,9 @@ pub(super) fn draw_above(canvas: &mut Canvas<'_>) {
     } else {
         suggested
             .iter()
-            .map(|entry| {
-                let name = format!("/{} {}", entry.word, entry.argument);
-                Line::of(&format!("{name:<36}"), Role::Accent).and(entry.about, Role::Dim)
+            .map(|command| {
+                let name = format!("/{} {}", command.word(), command.argument());
+                Line::of(&format!("{name:<36}"), Role::Accent).and(command.about(), Role::Dim)
             })
             .collect()
     };

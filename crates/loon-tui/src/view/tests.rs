@@ -334,7 +334,7 @@ fn a_long_command_scrolls_to_its_end_and_no_further() {
 fn the_palette_at_100x30() {
     let mut screen = Screen::new(100, 30);
     screen.work();
-    screen.model.layers.push(crate::popup::palette::open());
+    screen.model.layers.push(crate::popup::palette::open(&[]));
     insta::assert_snapshot!(screen.shown());
 }
 

@@ -64,6 +64,12 @@ fn write_call(call: &ToolCallItem) -> String {
         escaped(&call.title),
         escaped(&call.summary),
     );
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
+        let words = format!("with the instructions in {}", files.join(", "));
+        text.extend(["<p>", &escaped(&words), "</p>"]);
+    }
     for change in &call.changes {
         text.push_str(&pre(&change.diff));
     }

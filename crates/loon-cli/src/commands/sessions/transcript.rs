@@ -75,6 +75,11 @@ fn write_call(text: &mut String, call: &ToolCallItem) {
     let status = serde_json::to_value(call.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default();
     let _ = writeln!(text, "\n**{}** `{}` ({status}) {}", call.tool, call.title, call.summary);
+    if !call.guidance_given().is_empty() {
+        let files: Vec<&str> =
+            call.guidance_given().iter().map(|file| file.path.as_str()).collect();
+        let _ = writeln!(text, "\n*with the instructions in {}*", files.join(", "));
+    }
     for change in &call.changes {
         let _ = writeln!(text, "\n```diff\n{}\n```", change.diff.trim_end());
     }
