@@ -20,6 +20,7 @@ use loon_kernel::SystemClock;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+pub(crate) use self::input::{Line, next_line};
 pub(crate) use self::output::Format;
 use self::output::{Output, Place, WriteError};
 use crate::failure::{Failure, say_error};
