@@ -24,7 +24,7 @@ use loon_tool::user_tools;
 use serde_json::Value;
 use tokio::sync::watch;
 
-pub(crate) use self::live::Follower;
+pub(crate) use self::live::{Follower, Following};
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;
