@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+mod acp;
 mod bash;
 mod budget;
 mod cancel;

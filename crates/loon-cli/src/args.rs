@@ -1,5 +1,6 @@
 //! The command line.
 
+mod acp;
 mod hooks;
 mod sessions;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loon_api::{Mode, ToolSet};
 use loon_config::{Layer, parse_period};
 
+pub(crate) use self::acp::AcpArgs;
 pub(crate) use self::hooks::{HooksCommand, TestArgs};
 pub(crate) use self::sessions::{
     ExportArgs, ListArgs, ManyArgs, PruneArgs, SearchArgs, SessionsCommand,
@@ -153,6 +155,8 @@ pub(crate) enum Commands {
     /// budget, turn limit, nothing to run), 124 deadline, 130 interrupted, 143 terminated, 141 the
     /// reader of standard output went away.
     Exec(ExecArgs),
+    /// Serve an editor with the Agent Client Protocol on standard input and output.
+    Acp(AcpArgs),
     /// Watch a scripted model repair a real repository; needs no key and no network.
     Demo(DemoArgs),
     /// List, search, show, fork, carry elsewhere, check and mend sessions.

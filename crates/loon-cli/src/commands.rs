@@ -1,5 +1,6 @@
 //! The subcommands, one a file. This file only delegates.
 
+mod acp;
 mod cancel;
 mod completions;
 mod config;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
     let Some(command) = cli.command else { return screen::run(cli.screen) };
     match command {
         Commands::Exec(args) => exec::run(args),
+        Commands::Acp(args) => acp::run(args),
         Commands::Demo(args) => demo::run(&args),
         Commands::Sessions(command) => sessions::run(command),
         Commands::Cancel { id, reason, after_step } => cancel::run(&id, reason, after_step),

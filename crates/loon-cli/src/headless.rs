@@ -20,6 +20,7 @@ use loon_kernel::SystemClock;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+pub(crate) use self::input::{Line, next_line};
 pub(crate) use self::output::Format;
 use self::output::{Output, Place, WriteError};
 use crate::failure::{Failure, say_error};
@@ -256,8 +257,8 @@ impl Driver {
                 None
             }
             AgentEvent::PromptBlocked(blocked) => {
-                None
                 self.steers_owed = self.steers_owed.saturating_sub(u32::from(blocked.steer));
+                None
             }
             AgentEvent::CommandRefused(refused) => {
                 let owed = if refused.steer { &mut self.steers_owed } else { &mut self.turns_owed };

@@ -1,6 +1,7 @@
 //! The `loon` command: reads the command line, wires the crates together and maps what comes back
 //! to an exit status. Holds no logic of its own.
 
+mod acp;
 mod args;
 mod commands;
 mod failure;

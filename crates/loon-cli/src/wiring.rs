@@ -26,7 +26,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::hooks::HttpPoster;
-pub(crate) use self::live::Follower;
+pub(crate) use self::live::{Follower, Following};
 use self::live::{Handles, LiveModels, LivePrices};
 pub(crate) use self::models::{DEMO_MODEL, LocalModel, SettingsModels};
 use self::rules::LocalRules;

@@ -457,7 +457,7 @@ pub(crate) fn effect_of(id: &ItemId) -> Option<EffectKey> {
 }
 
 /// The first line of a prompt, at most 80 characters.
-pub(crate) fn title_of(text: &str) -> String {
+pub fn title_of(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut title: String = line.chars().take(80).collect();
     if line.chars().nth(80).is_some() {

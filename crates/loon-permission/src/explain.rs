@@ -91,7 +91,7 @@ impl fmt::Display for Reason {
 }
 
 /// A rule as it is shown: `bash "git push"`.
-fn rule_words(rule: &PermissionRule) -> String {
+pub fn rule_words(rule: &PermissionRule) -> String {
     let mut words = rule.tool.clone();
     for (name, value) in
         [("", &rule.command_prefix), ("path ", &rule.path_prefix), ("host ", &rule.host)]

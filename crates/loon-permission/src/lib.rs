@@ -37,7 +37,7 @@ mod rules;
 pub mod shell;
 mod wrapper;
 
-pub use explain::{ExplainedPart, Explanation, explain};
+pub use explain::{ExplainedPart, Explanation, explain, rule_words};
 pub use policy::{About, Judgement, Part, Policy, Reason, Remedy, Request};
 
 /// Gives a path with the links of its existing part resolved.

@@ -30,7 +30,7 @@ fn read_lines(
     sender: &mpsc::Sender<Result<Command, ErrorInfo>>,
 ) {
     for number in 1_u64.. {
-        let command = match next_line(input) {
+        let command = match next_line(input, MAX_LINE) {
             Ok(Line::End) => return,
             Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
@@ -54,20 +54,24 @@ fn read_lines(
     }
 }
 
-enum Line {
+/// What was read of a line.
+pub(crate) enum Line {
+    /// All of it, with its end.
     Whole(Vec<u8>),
+    /// Nothing, because it is too long.
     TooLong,
+    /// There is none.
     End,
 }
 
-/// The next line. One that is too long is passed over to its end, so that no part of it is taken
+/// The next line, of at most `max` bytes. One that is too long is passed over to its end, so that no part of it is taken
 /// for a command.
-fn next_line(input: &mut impl std::io::BufRead) -> std::io::Result<Line> {
+pub(crate) fn next_line(input: &mut impl std::io::BufRead, max: u64) -> std::io::Result<Line> {
     use std::io::{BufRead as _, Read as _};
     let mut line = Vec::new();
-    match input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line)? {
+    match input.by_ref().take(max + 1).read_until(b'\n', &mut line)? {
         0 => Ok(Line::End),
-        read if read as u64 <= MAX_LINE || line.ends_with(b"\n") => Ok(Line::Whole(line)),
+        read if read as u64 <= max || line.ends_with(b"\n") => Ok(Line::Whole(line)),
         _ => {
             input.skip_until(b'\n')?;
             Ok(Line::TooLong)

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::IndexError;
 
 /// Moves on with every change of what the tables hold or mean.
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 
 /// How long another process may write.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,14 @@
+//! `loon acp`.
+
+use crate::acp;
+use crate::args::AcpArgs;
+use crate::failure::Failure;
+
+/// Serves an editor until it goes.
+pub(super) fn run(args: AcpArgs) -> Result<u8, Failure> {
+    let runtime = super::runtime()?;
+    let status = runtime.block_on(acp::serve(args));
+    // A writer stuck on a pipe that nobody reads must not keep the process.
+    runtime.shutdown_background();
+    status
+}
