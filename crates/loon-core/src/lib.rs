@@ -19,6 +19,7 @@ pub mod index;
 mod limits;
 mod load_skill;
 mod looks;
+mod ongoing;
 mod profile;
 mod prompt;
 mod receipt;

@@ -27,6 +27,7 @@ use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
+use crate::ongoing::Ongoing;
 use crate::runtime::{RuntimeError, SessionChoice};
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
@@ -329,13 +330,14 @@ impl Session {
         work: impl Future<Output = T>,
     ) -> Result<T, RuntimeError> {
         let mut work = std::pin::pin!(work);
+        let mut work = Ongoing::new(work.as_mut());
         let mut open = true;
         loop {
             tokio::select! {
                 biased;
-                update = next_update(&mut self.deps.updates) => self.renew(&update).await?,
+                update = next_update(&mut self.deps.updates) => work.beside(Box::pin(self.renew(&update))).await?,
                 command = self.commands.recv(), if open => match command {
-                    Some(command) => self.handle(command).await?,
+                    Some(command) => work.beside(Box::pin(self.handle(command))).await?,
                     None => {
                         open = false;
                         // A child whose line is closed ends its turn before it goes.
@@ -344,10 +346,10 @@ impl Session {
                         }
                     }
                 },
-                () = self.budget.question_changed() => self.note_question().await?,
-                news = next_news(&mut self.children) => self.hear(news).await?,
-                answer = self.looks.next() => self.tell(answer).await,
-                done = &mut work => return Ok(done),
+                () = self.budget.question_changed() => work.beside(Box::pin(self.note_question())).await?,
+                news = next_news(&mut self.children) => work.beside(Box::pin(self.hear(news))).await?,
+                answer = self.looks.next() => work.beside(Box::pin(self.tell(answer))).await,
+                done = work.end() => return Ok(done),
             }
         }
     }

@@ -15,6 +15,7 @@ use super::News;
 use super::agent::Agent;
 use super::report::report;
 use super::worktree::Worktree;
+use crate::ongoing::Ongoing;
 use crate::session::{Served, Session};
 use crate::turn::TurnEnd;
 
@@ -118,11 +119,13 @@ impl Watcher<'_> {
             self.clock.sleep(STOPPING).await;
         };
         let mut stopped = std::pin::pin!(stopped);
+        let mut working = Ongoing::new(serving.as_mut());
         let served = loop {
             tokio::select! {
                 biased;
-                served = &mut serving => break Some(served),
-                Some(envelope) = events.recv() => self.note(&envelope).await,
+                served = working.end() => break Some(served),
+                // The parent may wait for what this child holds.
+                Some(envelope) = events.recv() => working.beside(self.note(&envelope)).await,
                 () = &mut stopped => break None,
             }
         };
