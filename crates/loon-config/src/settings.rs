@@ -6,6 +6,8 @@
 //! `x-untrusted` (a project file may set it before the folder is trusted) and `x-strict` (a wrong
 //! value refuses its file, because without it more would be allowed than was meant).
 
+mod supervisor;
+
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -14,6 +16,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+pub use self::supervisor::Supervisor;
 use crate::scalar;
 
 /// Version of the settings format that this Loom reads and writes.
@@ -47,6 +50,9 @@ pub struct Settings {
     /// Limits for a session with everything it starts. Checked before each model request.
     #[schemars(title = "Budget", extend("x-strict" = true))]
     pub budget: Budget,
+    /// Who reviews what the model claims to have completed.
+    #[schemars(title = "Supervisor")]
+    pub supervisor: Supervisor,
     /// Which calls run, which ask and which are refused.
     #[schemars(title = "Permissions", extend("x-strict" = true))]
     pub permissions: Permissions,
@@ -87,6 +93,7 @@ impl Default for Settings {
             sessions: Sessions::default(),
             context: Context::default(),
             budget: Budget::default(),
+            supervisor: Supervisor::default(),
             permissions: Permissions::default(),
             secrets: Secrets::default(),
             appearance: Appearance::default(),
