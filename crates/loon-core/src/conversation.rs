@@ -34,6 +34,7 @@ pub struct Conversation {
     queued: Vec<Queued>,
     model: Option<String>,
     mode: Option<Mode>,
+    ultra_loop: Option<bool>,
     title: Option<String>,
     usage: Usage,
     cost: Cost,
@@ -160,6 +161,7 @@ impl Conversation {
             }
             AgentEvent::QueueReturned(_) => self.queued.clear(),
             AgentEvent::ModeChanged(changed) => self.mode = Some(changed.mode),
+            AgentEvent::UltraLoopChanged(changed) => self.ultra_loop = Some(changed.on),
             AgentEvent::ModelChanged(changed) => self.model = Some(changed.model.clone()),
             AgentEvent::SessionRewound(rewound) => {
                 self.rewind(&rewound.to);
@@ -168,7 +170,7 @@ impl Conversation {
             AgentEvent::RecordChanged(changed) => {
                 Arc::make_mut(&mut self.record).apply(&changed.change);
             }
-            AgentEvent::EffectFinished(finished) if finished.key.is_summary() => {
+            AgentEvent::EffectFinished(finished) if finished.key.is_aside() => {
                 self.charge_summary(finished.usage, finished.cost);
             }
             AgentEvent::EffectFinished(finished) => {
@@ -393,6 +395,11 @@ impl Conversation {
     /// The newest mode.
     pub fn mode(&self) -> Option<Mode> {
         self.mode
+    }
+
+    /// Whether Ultra Loop is on, if that was ever chosen.
+    pub fn ultra_loop(&self) -> Option<bool> {
+        self.ultra_loop
     }
 
     /// Folder it works in.

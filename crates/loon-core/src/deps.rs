@@ -15,6 +15,7 @@ use crate::conversation::Past;
 use crate::index::SessionIndex;
 use crate::limits::{ContextLimits, Limits};
 use crate::subagent::Worktrees;
+use crate::ultra::UltraLoop;
 
 /// The models that settings name.
 pub trait Models: Send + Sync {
@@ -105,6 +106,8 @@ pub struct Update {
     pub budget: Budget,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Whether later sessions begin with Ultra Loop, and who reviews.
+    pub ultra: UltraLoop,
     /// What a person should know before later sessions begin.
     pub remarks: Vec<String>,
     /// What a person should know now.
@@ -126,6 +129,7 @@ impl Dependencies {
         options.context = update.context;
         options.budget = update.budget;
         options.tools = update.tools;
+        options.ultra.renew(&update.ultra);
         options.remarks.clone_from(&update.remarks);
     }
 
@@ -172,6 +176,8 @@ pub struct SessionOptions {
     pub mode: Given<Mode>,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Whether claims of completion are reviewed, and by whom.
+    pub ultra: UltraLoop,
     /// Folders that hold definitions (skills, agent profiles), weakest first.
     pub definitions: Vec<PathBuf>,
     /// Limits of a turn.

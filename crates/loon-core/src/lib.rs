@@ -36,6 +36,7 @@ mod structured;
 mod subagent;
 mod tool_search;
 mod turn;
+mod ultra;
 
 pub use authority::PermissionAuthority;
 pub use catalog::{CatalogEntry, tool_catalog};
@@ -45,3 +46,4 @@ pub use index::SessionIndex;
 pub use limits::{ContextLimits, Limits};
 pub use runtime::{Runtime, RuntimeError, SessionChoice};
 pub use subagent::Worktrees;
+pub use ultra::UltraLoop;

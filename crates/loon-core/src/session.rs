@@ -88,6 +88,8 @@ pub(crate) struct Session {
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) branch: Option<String>,
+    /// Claims of completion are reviewed.
+    pub(crate) ultra: bool,
     pub(crate) summary: Summary,
     record: watch::Sender<Arc<WorkingRecord>>,
     mode_before_plan: Mode,
@@ -175,6 +177,7 @@ impl Session {
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
         Ok(Self {
             branch: (deps.branch)(),
+            ultra: !lineage.is_child() && deps.options.ultra.starting(conversation.ultra_loop()),
             deps,
             execution,
             recorder,
@@ -224,6 +227,7 @@ impl Session {
         self.settle_children().await?;
         self.tell_opened().await;
         self.begin_budget().await?;
+        self.begin_ultra_loop().await?;
         if !self.lineage.is_child() {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }

@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod deadline;
 mod failover;
+mod review;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub(crate) struct RunningTurn {
     asked: Option<String>,
     schema_retried: bool,
     last_step_denied: bool,
+    review: review::Rounds,
     repeats: RepeatGuard,
     /// Arguments of the newest answer's calls where the items show masks for secrets.
     unmasked: BTreeMap<ItemId, Value>,
@@ -96,6 +98,7 @@ impl Session {
             asked: self.model_name(),
             schema_retried: false,
             last_step_denied: false,
+            review: review::Rounds::default(),
             repeats: RepeatGuard::new(self.deps.options.unattended),
             unmasked: BTreeMap::new(),
         });
@@ -128,6 +131,7 @@ impl Session {
             cost: turn.cost,
             models: turn.failover.models(turn.asked.as_deref()),
             receipt: self.conversation.receipt(),
+            review: turn.review.outcome(),
         };
         self.record(Some(turn.number), finished).await?;
         self.summary.usage += turn.usage;
