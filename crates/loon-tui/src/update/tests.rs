@@ -1,5 +1,6 @@
 //! Key sequences against the model, with the runtime played by hand.
 
+mod agents;
 mod sessions;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ impl Screen {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            ultra: false,
             watched: None,
         };
         screen.tell(SessionOpened { session });
