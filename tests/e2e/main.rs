@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+mod agents;
 mod bash;
 mod budget;
 mod cancel;
@@ -27,6 +28,7 @@ mod skills;
 mod subagents;
 mod tools;
 mod tui;
+mod ultra;
 mod user_tools;
 mod warming;
 mod wires;
