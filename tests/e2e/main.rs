@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
 mod acp;
+mod agents;
 mod bash;
 mod budget;
 mod cancel;
@@ -32,6 +33,7 @@ mod story;
 mod subagents;
 mod tools;
 mod tui;
+mod ultra;
 mod user_tools;
 mod warming;
 mod wires;

@@ -191,7 +191,7 @@ fn plan_mode_holds_for_a_child_that_is_told_to_leave_it() {
 }
 
 #[test]
-fn a_child_in_a_worktree_changes_nothing_of_the_parents_tree() {
+fn h163_h165_a_child_in_a_worktree_changes_nothing_of_the_parents_tree() {
     let outside = small_repo();
     let target = outside.path().join("b.txt");
     let server = cast(
@@ -219,12 +219,17 @@ fn a_child_in_a_worktree_changes_nothing_of_the_parents_tree() {
     assert_eq!(outside.read("b.txt"), "alpha\nbeta\n");
     assert_eq!(end["worktree"]["dirty"], true);
     let answer = server.last_request().last_answer();
-    assert!(answer.contains(&format!("worktree {tree}, with uncommitted changes")), "{answer}");
+    assert!(
+        answer.contains(&format!(
+            "worktree {tree}, which is kept, with uncommitted changes in 1 file"
+        )),
+        "{answer}"
+    );
     assert!(repo.git(&["worktree", "list"]).contains("(detached HEAD)"));
 }
 
 #[test]
-fn commits_of_a_worktree_that_are_on_no_branch_are_told() {
+fn h164_commits_of_a_worktree_that_are_on_no_branch_are_told() {
     let commit = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m work";
     let server = cast(
         vec![ask(order("delegate", "apart", "commit")), text("ok")],
@@ -235,8 +240,9 @@ fn commits_of_a_worktree_that_are_on_no_branch_are_told() {
     let finished = run(&home, &repo, "bypass");
     let worktree = &ended(&finished)["worktree"];
     assert_eq!((&worktree["dirty"], &worktree["unmerged"]), (&json!(false), &json!(1)));
+    assert_eq!((&worktree["ahead"], &worktree["dirty_files"]), (&json!(1), &json!(0)));
     let answer = server.last_request().last_answer();
-    assert!(answer.contains(", nothing uncommitted, 1 commit on no branch"), "{answer}");
+    assert!(answer.contains(", nothing uncommitted, 1 commit since "), "{answer}");
 }
 
 #[test]
@@ -252,7 +258,7 @@ fn a_worktree_outside_a_repository_is_refused() {
 }
 
 #[test]
-fn a_cancelled_parent_takes_its_children_and_their_processes_with_it() {
+fn h170_a_cancelled_parent_takes_its_children_and_their_processes_with_it() {
     let parent = Latch::new();
     let server = cast(
         vec![ask(order("background_spawn", "general", "wait")), text("never sent").hold(&parent)],
@@ -308,4 +314,28 @@ fn a_child_of_a_killed_process_is_settled_when_the_session_is_resumed() {
     let words = server.last_request().user_texts();
     let told = words.iter().filter(|text| text.contains("Outcome unknown: The process ended"));
     assert_eq!(told.count(), 1);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test fixture, not a project's file")]
+fn h160_profiles_of_the_folder_and_of_other_programs_are_found() {
+    let server = ModelServer::by_step([ask(order("delegate", "tester", "x")), text("ok")]);
+    let (home, repo) = chat_setup(&server);
+    let own = home.data_dir().join("agents");
+    std::fs::create_dir_all(&own).expect("a folder");
+    std::fs::write(own.join("mine.md"), "---\ndescription: Mine.\n---\n").expect("a file");
+    repo.write(
+        ".claude/agents/tester.md",
+        "---\nname: tester\ndescription: Foreign.\nmodel: sonnet\ntools: Read, Grep\n---\nTest.",
+    );
+    repo.write(".claude/agents/both.md", "---\ndescription: Weaker.\n---\n");
+    repo.write(".loon/agents/both.md", "---\ndescription: Stronger.\n---\n");
+    let finished = run(&home, &repo, "default");
+    let told = server.last_request().system();
+    for line in ["- mine: Mine.", "- tester: Foreign.", "- both: Stronger."] {
+        assert!(told.contains(line), "{line}");
+    }
+    assert_eq!(finished.of_type("subagent.started")[0]["model"], "lab/coder");
+    let child = server.requests().into_iter().find(is_child).expect("a child");
+    assert_eq!(child.tool_names(), ["read", "grep"]);
 }

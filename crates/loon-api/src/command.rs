@@ -115,6 +115,33 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
     },
+    /// Switch Ultra Loop on or off for the session: whether what the model claims to have completed is
+    /// reviewed. Holds for the running turn too, and for later resumes.
+    SetUltraLoop {
+        /// Whether it is on from now on.
+        on: bool,
+    },
+    /// Send how far each child of this process has come, as `subagent.progressed`.
+    ListSubagents,
+    /// Give these words to a child at its next step. Answered by a notice if it has ended.
+    SteerSubagent {
+        /// Its short name.
+        id: String,
+        /// The user's words.
+        text: String,
+    },
+    /// End a child when its present step has ended. Answered by a notice if it has ended before.
+    StopSubagent {
+        /// Its short name.
+        id: String,
+    },
+    /// Send the transcript of a child as it is and as it grows, as `subagent.shown`, until another
+    /// one is watched.
+    WatchSubagent {
+        /// Its short name; absent watches none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
     /// Replace the older part of the conversation by a summary, now or at the running turn's next
     /// step. Ends in `context.compacted` or `compaction.failed`.
     Compact {

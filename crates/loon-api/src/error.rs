@@ -39,6 +39,8 @@ pub enum ErrorCode {
     TurnLimit,
     /// The model made the same call with the same result too often in a row.
     RepeatedCall,
+    /// The model claimed completion, and no review accepted it.
+    NotAccepted,
     /// An effect began and its end was never recorded.
     OutcomeUnknown,
     /// Another process writes this execution.

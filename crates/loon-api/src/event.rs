@@ -1,7 +1,6 @@
 //! Events: everything that happens, in order, as one stream that every front end reads.
 //!
-//! A *record* is an event with a place in the journal: it carries `seq`. The others (deltas, meter,
-//! pages) are passing and carry none. `type` is dotted lower case.
+//! A *record* has a place in the journal: it carries `seq`. The others are passing and carry none.
 
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
@@ -26,14 +25,16 @@ use crate::error::ErrorInfo;
 use crate::guidance::{CustomCommand, GuidanceSource, SkillSummary};
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
+use crate::model::Effort;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
 use crate::receipt::Receipt;
 use crate::record::{RecordChange, WorkingRecord};
+use crate::review::{Review, TurnReview};
 use crate::session::{
     ExecutionKind, Outcome, SessionHit, SessionHolder, SessionSummary, TurnStatus,
 };
-use crate::subagent::{SubagentStatus, WorktreeState};
+use crate::subagent::{SubagentStatus, SubagentSummary, WorktreeState};
 use crate::time::At;
 
 events! {
@@ -162,6 +163,9 @@ events! {
         /// What it verifiably did; absent if that is nothing.
         #[serde(default)]
         receipt: Option<Receipt>,
+        /// What reviews of its claims came to, if Ultra Loop was on.
+        #[serde(default)]
+        review: Option<TurnReview>,
     }
     /// Passing: an item begins to arrive.
     ItemStarted = "item.started" {
@@ -345,6 +349,27 @@ events! {
         /// Number of records that both have.
         records: u64,
     }
+    /// Record: Ultra Loop was switched for the session.
+    UltraLoopChanged = "ultra.changed" {
+        /// Whether it is on now.
+        on: bool,
+    }
+    /// Record: the model claims completion, and a reviewer is asked.
+    ReviewStarted = "review.started" {
+        /// Which review of the turn, from 1.
+        number: u32,
+        /// How many there may be.
+        of: u32,
+        /// `provider/model` that is asked.
+        model: String,
+    }
+    /// Record: what a review came to. Its findings follow as a notice.
+    ReviewFinished = "review.finished" {
+        /// Which review of the turn.
+        number: u32,
+        /// What it came to.
+        review: Review,
+    }
     /// Record: the user changed the working record.
     RecordChanged = "record.changed" {
         /// How.
@@ -362,11 +387,27 @@ events! {
         task: String,
         /// `provider/model`.
         model: String,
+        /// How hard its model should think, where its profile says so.
+        #[serde(default)]
+        effort: Option<Effort>,
         /// It works beside the session, which does not wait for it.
         background: bool,
         /// The Git worktree it works in, if it has one of its own.
         #[serde(default)]
         worktree: Option<String>,
+    }
+    /// Passing: how far a child has come, with each of its effects; the answer to `list_subagents`.
+    SubagentProgressed = "subagent.progressed" {
+        /// It.
+        agent: SubagentSummary,
+    }
+    /// Passing: more of the transcript of the child that is watched.
+    SubagentShown = "subagent.shown" {
+        /// Its short name in this session.
+        id: String,
+        /// Items as they now stand, oldest first.
+        #[serde(default)]
+        items: Vec<Item>,
     }
     /// Record: a child of the session ended.
     SubagentFinished = "subagent.finished" {

@@ -192,6 +192,17 @@ impl EffectKey {
     pub fn is_summary(&self) -> bool {
         self.0.starts_with("summary/")
     }
+
+    /// The `attempt`-th request, from 0, to review what the model claimed after step `step` of turn
+    /// `turn`.
+    pub fn review(turn: TurnNumber, step: u32, attempt: u32) -> Self {
+        Self(format!("t{turn}/s{step}/review/{attempt}"))
+    }
+
+    /// True for a request whose answer is no part of the conversation: a summary or a review.
+    pub fn is_aside(&self) -> bool {
+        self.is_summary() || self.0.contains("/review/")
+    }
 }
 
 fn push_base36(out: &mut String, value: u32, width: u32) {

@@ -20,6 +20,7 @@ pub mod network;
 pub mod permission;
 pub mod receipt;
 pub mod record;
+pub mod review;
 pub mod session;
 pub mod subagent;
 pub mod time;
@@ -47,11 +48,12 @@ pub use permission::{
 };
 pub use receipt::{CheckCounts, CheckKind, ProgramRun, Receipt};
 pub use record::{ChecklistStep, RecordChange, Task, WorkStatus, WorkingRecord};
+pub use review::{Review, ReviewVerdict, TurnReview};
 pub use session::{
     ExecutionKind, Outcome, SessionAccess, SessionHit, SessionHolder, SessionSummary, ToolSet,
     TurnStatus,
 };
-pub use subagent::{SubagentStatus, WorktreeState};
+pub use subagent::{SubagentState, SubagentStatus, SubagentSummary, WorktreeState};
 pub use time::{At, BoxFuture, Clock};
 pub use tool::{ToolClass, ToolResult, ToolSpec};
 

@@ -63,6 +63,9 @@ pub(crate) struct SessionArgs {
     /// How many tools the model is offered; lean is for small models with little room.
     #[arg(long, value_enum)]
     pub(crate) tools: Option<ToolSetArg>,
+    /// Have what the model claims to have completed reviewed before the turn ends.
+    #[arg(long)]
+    pub(crate) ultra: bool,
     /// Folder to work in.
     #[arg(long, short = 'C', value_name = "FOLDER")]
     pub(crate) cwd: Option<PathBuf>,
@@ -229,7 +232,7 @@ pub(crate) struct ExecArgs {
     pub(crate) output_schema: Option<PathBuf>,
     /// Run on a worker of the settings, or with `child` in a process of its own. A worker works in
     /// the same folder on its machine, keeps the session there and goes by its own settings.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "continue_newest", "resume", "tools", "overrides"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "continue_newest", "resume", "tools", "ultra", "overrides"])]
     pub(crate) worker: Option<String>,
     #[command(flatten)]
     pub(crate) session: SessionArgs,

@@ -16,7 +16,7 @@ use loon_config::trust::Trust;
 use loon_config::{ConfigError, Layer, Loaded, environment, files};
 use loon_core::{
     ContextLimits, Dependencies, Given, Hooks, Limits, SessionChoice, SessionIndex, SessionOptions,
-    Worktrees, sessions,
+    UltraLoop, Worktrees, sessions,
 };
 use loon_exec::Spawner;
 use loon_kernel::{Budget, Circuits, FileStore, SystemClock};
@@ -301,6 +301,7 @@ impl Setup {
                 context: self.context(),
                 budget: self.budget(),
                 tools: settings.session.tools,
+                ultra: self.ultra_loop(run.session.ultra),
                 deadline: Given {
                     value: run.deadline.or(settings.budget.deadline),
                     explicit: run.deadline.is_some(),
@@ -328,6 +329,16 @@ impl Setup {
     fn context(&self) -> ContextLimits {
         let context = self.loaded.settings.context;
         ContextLimits { max_tokens: context.max_tokens, compact_at: context.compact_at }
+    }
+
+    /// Whether claims of completion are reviewed, and by whom; the command line may ask for it.
+    fn ultra_loop(&self, asked: bool) -> UltraLoop {
+        let supervisor = &self.loaded.settings.supervisor;
+        UltraLoop {
+            enabled: Given { value: asked || supervisor.enabled, explicit: asked },
+            model: supervisor.model.clone(),
+            max_reviews: supervisor.max_reviews,
+        }
     }
 
     fn budget(&self) -> Budget {

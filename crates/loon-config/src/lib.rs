@@ -32,7 +32,7 @@ pub use scalar::parse_period;
 pub use schema::{schema, without_login};
 pub use settings::{
     Appearance, Budget, ColorChoice, Combo, Context7, Hook, Hooks, ModelSettings, Permissions,
-    Price, Provider, ProviderKind, SCHEMA_VERSION, Schedule, Session, Settings, Ui, UserTool, Web,
-    Worker,
+    Price, Provider, ProviderKind, SCHEMA_VERSION, Schedule, Session, Settings, Supervisor, Ui,
+    UserTool, Web, Worker,
 };
 pub use watch::{SettingsWatch, Snapshot};

@@ -7,6 +7,7 @@
 //! value refuses its file, because without it more would be allowed than was meant).
 
 mod hooks;
+mod supervisor;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 pub use self::hooks::{Hook, Hooks};
+pub use self::supervisor::Supervisor;
 use crate::scalar;
 
 /// Version of the settings format that this Loom reads and writes.
@@ -50,6 +52,9 @@ pub struct Settings {
     /// Limits for a session with everything it starts. Checked before each model request.
     #[schemars(title = "Budget", extend("x-strict" = true))]
     pub budget: Budget,
+    /// Who reviews what the model claims to have completed.
+    #[schemars(title = "Supervisor")]
+    pub supervisor: Supervisor,
     /// Which calls run, which ask and which are refused.
     #[schemars(title = "Permissions", extend("x-strict" = true))]
     pub permissions: Permissions,
@@ -93,6 +98,7 @@ impl Default for Settings {
             sessions: Sessions::default(),
             context: Context::default(),
             budget: Budget::default(),
+            supervisor: Supervisor::default(),
             permissions: Permissions::default(),
             secrets: Secrets::default(),
             appearance: Appearance::default(),

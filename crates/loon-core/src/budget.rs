@@ -73,6 +73,11 @@ impl BudgetDesk {
         });
     }
 
+    /// Somebody waits for a person's answer.
+    pub(crate) fn is_asking(&self) -> bool {
+        matches!(self.question.borrow().stage, Stage::Open { .. })
+    }
+
     fn refused(&self) -> Option<ReachedBound> {
         match self.question.borrow().stage {
             Stage::Refused(reached) => Some(reached),
@@ -187,6 +192,9 @@ impl Session {
     pub(crate) async fn note_question(&mut self) -> Result<(), RuntimeError> {
         let Question { number, stage } = self.budget.questions.borrow_and_update().clone();
         let turn = self.turn_number();
+        if let Some(children) = &self.children {
+            children.count_silence_anew();
+        }
         match (self.budget.recorded.take(), stage) {
             (None, Stage::Closed(_) | Stage::Refused(_)) => {}
             (Some(recorded), Stage::Open { .. }) if recorded == number => {

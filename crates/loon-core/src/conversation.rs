@@ -36,6 +36,7 @@ pub struct Conversation {
     queued: Vec<Queued>,
     model: Option<String>,
     mode: Option<Mode>,
+    ultra_loop: Option<bool>,
     title: Option<String>,
     usage: Usage,
     cost: Cost,
@@ -163,6 +164,7 @@ impl Conversation {
             AgentEvent::QueueReturned(_) => self.queued.clear(),
             AgentEvent::PromptBlocked(blocked) => self.forget_queued(&blocked.text),
             AgentEvent::ModeChanged(changed) => self.mode = Some(changed.mode),
+            AgentEvent::UltraLoopChanged(changed) => self.ultra_loop = Some(changed.on),
             AgentEvent::ModelChanged(changed) => self.model = Some(changed.model.clone()),
             AgentEvent::SessionRewound(rewound) => {
                 self.rewind(&rewound.to);
@@ -171,7 +173,7 @@ impl Conversation {
             AgentEvent::RecordChanged(changed) => {
                 Arc::make_mut(&mut self.record).apply(&changed.change);
             }
-            AgentEvent::EffectFinished(finished) if finished.key.is_summary() => {
+            AgentEvent::EffectFinished(finished) if finished.key.is_aside() => {
                 self.charge_summary(finished.usage, finished.cost);
             }
             AgentEvent::EffectFinished(finished) => {
@@ -401,6 +403,11 @@ impl Conversation {
     /// The newest mode.
     pub fn mode(&self) -> Option<Mode> {
         self.mode
+    }
+
+    /// Whether Ultra Loop is on, if that was ever chosen.
+    pub fn ultra_loop(&self) -> Option<bool> {
+        self.ultra_loop
     }
 
     /// Folder it works in.

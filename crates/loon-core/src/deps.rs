@@ -16,6 +16,7 @@ use crate::hooks::Hooks;
 use crate::index::SessionIndex;
 use crate::limits::{ContextLimits, Limits};
 use crate::subagent::Worktrees;
+use crate::ultra::UltraLoop;
 
 /// The models that settings name.
 pub trait Models: Send + Sync {
@@ -108,6 +109,8 @@ pub struct Update {
     pub budget: Budget,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Whether later sessions begin with Ultra Loop, and who reviews.
+    pub ultra: UltraLoop,
     /// What a person should know before later sessions begin.
     pub remarks: Vec<String>,
     /// What a person should know now.
@@ -129,6 +132,7 @@ impl Dependencies {
         options.context = update.context;
         options.budget = update.budget;
         options.tools = update.tools;
+        options.ultra.renew(&update.ultra);
         options.remarks.clone_from(&update.remarks);
     }
 
@@ -175,6 +179,8 @@ pub struct SessionOptions {
     pub mode: Given<Mode>,
     /// Which tools a model is told of.
     pub tools: ToolSet,
+    /// Whether claims of completion are reviewed, and by whom.
+    pub ultra: UltraLoop,
     /// Folders that hold definitions (skills, agent profiles, custom commands), weakest first.
     pub definitions: Vec<PathBuf>,
     /// The file of the user's own guidance, which need not be there.

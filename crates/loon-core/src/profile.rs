@@ -79,7 +79,8 @@ impl AgentProfile {
 
     /// True if the child may have the tool.
     pub(crate) fn allows(&self, tool: &str) -> bool {
-        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        let tool = tool.to_lowercase();
+        let named = |names: &[String]| names.contains(&tool);
         self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
     }
 }
@@ -98,9 +99,24 @@ fn effort(word: &str) -> Option<Effort> {
     }
 }
 
-/// Names of tools. Elsewhere they are written with capitals.
+/// Names of tools, as they are here. Elsewhere they are written with capitals, and some are called
+/// otherwise.
 fn tools(found: &Definition<'_>, field: &str) -> Option<Vec<String>> {
-    Some(found.list(field)?.iter().map(|name| name.to_lowercase()).collect())
+    let own = |name: &String| {
+        let name = name.to_lowercase();
+        let own = match name.as_str() {
+            "ls" => "list_directory",
+            "multiedit" => "edit",
+            "notebookedit" => "notebook_edit",
+            "notebookread" => "notebook_read",
+            "todoread" => "todo_read",
+            "todowrite" => "todo_write",
+            "webfetch" => "fetch",
+            _ => return name,
+        };
+        own.to_owned()
+    };
+    Some(found.list(field)?.iter().map(own).collect())
 }
 
 /// The profiles in the `agents` folders of `places`, of which later ones outweigh earlier ones, and
@@ -147,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_has_limits_of_its_own() {
+    fn h161_a_profile_has_limits_of_its_own() {
         let text = "---\ndescription: Reads diffs.\nmodel: lab/small\neffort: high\nmaxTurns: 7\n\
                     tools: read, grep, bash\ndisallowedTools: [bash]\nisolation: worktree\n---\nBe brief.";
         let profile = AgentProfile::parse("reviewer", text);
@@ -164,8 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn profiles_written_for_other_programs_name_tools_in_their_way() {
+        let text =
+            "---\nname: tester\nmodel: inherit\ntools: Read, Grep, WebFetch, LS, MultiEdit\n---\n";
+        let profile = AgentProfile::parse("x", text);
+        assert_eq!(profile.model, None);
+        for tool in ["read", "grep", "fetch", "list_directory", "edit"] {
+            assert!(profile.allows(tool), "{tool}");
+        }
+        assert!(!profile.allows("bash") && !profile.allows("write"));
+        let text = "---\ntools: mcp__Files__Read\ndisallowedTools: Bash\n---\n";
+        let profile = AgentProfile::parse("x", text);
+        assert!(profile.allows("mcp__Files__Read") && !profile.allows("bash"));
+    }
+
+    #[test]
     #[expect(clippy::disallowed_methods, reason = "a test fixture, not a project's file")]
-    fn the_nearer_folder_outweighs() {
+    fn h160_the_nearer_folder_outweighs() {
         let dir = tempfile::tempdir().unwrap();
         let places = ["global", "project"].map(|name| dir.path().join(name));
         for (place, words) in places.iter().zip(["far", "near"]) {

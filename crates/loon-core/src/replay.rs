@@ -91,9 +91,10 @@ impl Replay {
             Some(Difference { seq, turn: envelope.turn, what, recorded, now })
         };
         match &envelope.event {
-            // A summary is asked for in words of its own; what it left shows in the next request.
+            // Summaries and reviews are asked for in words of their own; what they left shows in the
+            // next request.
             AgentEvent::EffectStarted(started)
-                if started.kind == EffectKind::Model && !started.key.is_summary() =>
+                if started.kind == EffectKind::Model && !started.key.is_aside() =>
             {
                 let Some(recorded) = &started.request else {
                     self.found.without_digest += 1;

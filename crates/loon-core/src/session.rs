@@ -1,9 +1,9 @@
 //! The owner of one session: its commands, its queue, and the future it attends to.
 
 mod commands;
-pub(crate) mod listing;
 mod hooks;
 mod leftovers;
+pub(crate) mod listing;
 mod opening;
 mod shelf;
 
@@ -32,6 +32,7 @@ use crate::guidance::GuidanceProblems;
 use crate::hooks::SessionHooks;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
+use crate::ongoing::Ongoing;
 use crate::runtime::{RuntimeError, SessionChoice};
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
@@ -95,6 +96,8 @@ pub(crate) struct Session {
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) branch: Option<String>,
+    /// Claims of completion are reviewed.
+    pub(crate) ultra: bool,
     pub(crate) summary: Summary,
     record: watch::Sender<Arc<WorkingRecord>>,
     mode_before_plan: Mode,
@@ -186,6 +189,7 @@ impl Session {
         let prompts = conversation.queued().iter().map(|queued| queued.text.clone()).collect();
         Ok(Self {
             branch: (deps.branch)(),
+            ultra: !lineage.is_child() && deps.options.ultra.starting(conversation.ultra_loop()),
             deps,
             execution,
             recorder,
@@ -239,6 +243,7 @@ impl Session {
         self.look_for_leftovers();
         self.tell_opened().await;
         self.begin_budget().await?;
+        self.begin_ultra_loop().await?;
         if !self.lineage.is_child() {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }
@@ -350,13 +355,14 @@ impl Session {
         work: impl Future<Output = T>,
     ) -> Result<T, RuntimeError> {
         let mut work = std::pin::pin!(work);
+        let mut work = Ongoing::new(work.as_mut());
         let mut open = true;
         loop {
             tokio::select! {
                 biased;
-                update = next_update(&mut self.deps.updates) => self.renew(&update).await?,
+                update = next_update(&mut self.deps.updates) => work.beside(Box::pin(self.renew(&update))).await?,
                 command = self.commands.recv(), if open => match command {
-                    Some(command) => self.handle(command).await?,
+                    Some(command) => work.beside(Box::pin(self.handle(command))).await?,
                     None => {
                         open = false;
                         // A child whose line is closed ends its turn before it goes.
@@ -365,10 +371,10 @@ impl Session {
                         }
                     }
                 },
-                () = self.budget.question_changed() => self.note_question().await?,
-                news = next_news(&mut self.children) => self.hear(news).await?,
-                answer = self.looks.next() => self.tell(answer).await,
-                done = &mut work => return Ok(done),
+                () = self.budget.question_changed() => work.beside(Box::pin(self.note_question())).await?,
+                news = next_news(&mut self.children) => work.beside(Box::pin(self.hear(news))).await?,
+                answer = self.looks.next() => work.beside(Box::pin(self.tell(answer))).await,
+                done = work.end() => return Ok(done),
             }
         }
     }

@@ -12,7 +12,9 @@ mod background_spawn;
 mod child;
 mod delegate;
 mod lineage;
+mod liveness;
 mod owner;
+mod person;
 mod report;
 mod start;
 mod worktree;
@@ -20,9 +22,10 @@ mod worktree;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loon_api::event::{SubagentFinished, SubagentStarted};
-use loon_api::{AgentEvent, ExecutionId};
+use loon_api::{AgentEvent, Command, ExecutionId};
 use loon_kernel::{Execution, Tool, native_tool};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::agent::Agent;
@@ -48,8 +51,11 @@ pub(crate) enum News {
     /// One asks a human, or was answered. Recorded, so that the time a human takes to decide is nobody's
     /// time at work, and a question that outlives its process is taken back.
     Asks(Box<AgentEvent>),
-    /// One met a failing target. Passed on, not recorded: the record is in its own journal.
+    /// How far one has come, what a watched one does, or that it met a failing target. Passed on, not
+    /// recorded: the record is in its own journal.
     Passes(Box<AgentEvent>),
+    /// Nothing was heard of one for long.
+    Stalled(Arc<Agent>),
     /// One ended.
     Finished(Box<SubagentFinished>),
 }
@@ -71,6 +77,8 @@ pub(crate) struct Subagents {
     table: Mutex<Table>,
     /// `provider/model` of the parent.
     model: Mutex<Option<String>>,
+    /// The child whose transcript is shown.
+    watched: watch::Sender<Option<ExecutionId>>,
 }
 
 struct Table {
@@ -107,6 +115,7 @@ impl Subagents {
             cancel,
             table: Mutex::new(Table { given, agents: Vec::new(), past }),
             model: Mutex::default(),
+            watched: watch::Sender::new(None),
         };
         (Arc::new(subagents), receiver)
     }
@@ -153,6 +162,43 @@ impl Subagents {
                 "Agent {id} has finished; nothing reaches it any more. Start another one."
             )),
         }
+    }
+
+    /// The newest child of this process under this name.
+    fn find(&self, id: &str) -> Option<Arc<Agent>> {
+        self.table().agents.iter().rev().find(|agent| agent.id == id).cloned()
+    }
+
+    /// Gives a running child words that it reads at its next step. The error says why it cannot be
+    /// reached.
+    fn steer(&self, id: &str, text: &str) -> Result<(), String> {
+        let agent = self.running(id)?;
+        if text.trim().is_empty() {
+            return Err("The message is empty.".to_owned());
+        }
+        let steer = Command::Steer { text: text.to_owned() };
+        agent.commands.try_send(steer).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                format!("Agent {id} has not read its earlier messages yet. Wait.")
+            }
+            TrySendError::Closed(_) => {
+                format!("Agent {id} is just finishing; nothing reaches it any more.")
+            }
+        })
+    }
+
+    /// Leaves word for a running child, which looks for it at each step and at its end.
+    async fn ask_to_stop(&self, id: &str, reason: &'static str) -> Result<Arc<Agent>, String> {
+        let agent = self.running(id)?;
+        let (store, exec) = (Arc::clone(&self.deps().store), agent.exec);
+        let asked =
+            tokio::task::spawn_blocking(move || store.ask_to_stop(exec, Some(reason))).await;
+        asked
+            .map_err(|error| error.to_string())
+            .and_then(|asked| asked.map_err(|error| error.to_string()))
+            .map_err(|error| format!("Agent {id} could not be asked to stop: {error}."))?;
+        agent.progress.send_modify(|progress| progress.stopping = true);
+        Ok(agent)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -6,6 +6,7 @@ mod calls;
 mod deadline;
 mod failover;
 mod hooks;
+mod review;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) struct RunningTurn {
     asked: Option<String>,
     schema_retried: bool,
     last_step_denied: bool,
+    review: review::Rounds,
     repeats: RepeatGuard,
     /// Messages of the user that hooks were asked about.
     judged_messages: u32,
@@ -100,6 +102,7 @@ impl Session {
             asked: self.model_name(),
             schema_retried: false,
             last_step_denied: false,
+            review: review::Rounds::default(),
             repeats: RepeatGuard::new(self.deps.options.unattended),
             judged_messages: 0,
             kept_going: KeptGoing::default(),
@@ -137,6 +140,7 @@ impl Session {
             cost: turn.cost,
             models: turn.failover.models(turn.asked.as_deref()),
             receipt: self.conversation.receipt(),
+            review: turn.review.outcome(),
         };
         self.record(Some(turn.number), finished).await?;
         self.summary.usage += turn.usage;

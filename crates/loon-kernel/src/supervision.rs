@@ -117,6 +117,7 @@ impl CallEnd {
             | ErrorCode::Denied
             | ErrorCode::TurnLimit
             | ErrorCode::RepeatedCall
+            | ErrorCode::NotAccepted
             | ErrorCode::OutcomeUnknown
             | ErrorCode::Busy
             | ErrorCode::Fenced

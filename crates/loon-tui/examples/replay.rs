@@ -135,6 +135,7 @@ impl Script {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            ultra: false,
             watched: None,
         };
         self.send(SessionOpened { session }).await;
@@ -239,6 +240,7 @@ impl Script {
             cost: Cost::default(),
             models: Vec::new(),
             receipt: None,
+            review: None,
         };
         self.send(finished).await;
     }

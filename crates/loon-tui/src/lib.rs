@@ -5,6 +5,7 @@
 
 pub mod theme;
 
+mod agents;
 mod app;
 mod approval;
 mod budget;

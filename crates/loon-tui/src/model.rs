@@ -4,6 +4,7 @@ use loon_api::{CustomCommand, ExecutionId, ItemId};
 use ratatui::layout::Rect;
 
 use crate::ScreenOptions;
+use crate::agents::Agents;
 use crate::approval::Approvals;
 use crate::budget::BudgetSheet;
 use crate::composer::Composer;
@@ -41,6 +42,8 @@ pub(crate) struct Model {
     pub(crate) opened: bool,
     /// The transcript.
     pub(crate) transcript: Transcript,
+    /// The children of the session.
+    pub(crate) agents: Agents,
     /// The draft.
     pub(crate) composer: Composer,
     /// Custom commands, as they were when they were asked for last.
@@ -105,6 +108,7 @@ impl Model {
             exec: None,
             opened: false,
             transcript: Transcript::default(),
+            agents: Agents::default(),
             composer: Composer::default(),
             customs: Vec::new(),
             approvals: Approvals::default(),
@@ -136,11 +140,25 @@ impl Model {
         self.placeholder = options.placeholder;
         self.spinner = options.spinner;
         self.transcript.forget_layout();
+        self.shown_transcript_mut().forget_layout();
         self.panel.forget_layout();
         if let Some(rewind) = &mut self.rewind {
             rewind.forget_layout();
         }
         self.repaint = true;
+    }
+
+    /// The transcript in view: that of a child while one is watched.
+    pub(crate) fn shown_transcript(&self) -> &Transcript {
+        self.agents.shown.as_ref().map_or(&self.transcript, |shown| &shown.transcript)
+    }
+
+    /// The same, to scroll and fold.
+    pub(crate) fn shown_transcript_mut(&mut self) -> &mut Transcript {
+        match &mut self.agents.shown {
+            Some(shown) => &mut shown.transcript,
+            None => &mut self.transcript,
+        }
     }
 
     /// The transcript's page.
@@ -216,7 +234,13 @@ impl Model {
             }
         }
         let page = Page { fresh, ..self.page() };
-        let older = self.transcript.layout(&page, usize::from(self.places.transcript.height));
+        let height = usize::from(self.places.transcript.height);
+        if let Some(shown) = &mut self.agents.shown {
+            // It came whole, or as much of it as is kept. Its code stays without colours.
+            shown.transcript.layout(&page, height);
+            return Vec::new();
+        }
+        let older = self.transcript.layout(&page, height);
         let mut actions: Vec<Action> = self
             .transcript
             .take_wanted()

@@ -1,5 +1,6 @@
 //! Lists to choose from: one row per item, a filter line, a description, paging.
 
+pub(crate) mod agents;
 pub(crate) mod context;
 pub(crate) mod fork;
 pub(crate) mod guidance;
@@ -43,6 +44,8 @@ pub(crate) enum Value {
     Fork(Option<TurnNumber>),
     /// Go back to a message.
     Message(ItemId),
+    /// Show what a child does.
+    Agent(String),
     /// Use a mode.
     Mode(Mode),
     /// Use a theme.
@@ -95,6 +98,8 @@ pub(crate) enum Kind {
     Guidance,
     /// Skills.
     Skills,
+    /// Children of the session.
+    Agents,
 }
 
 /// A list on top of the screen.
@@ -128,6 +133,10 @@ pub(crate) enum Outcome {
     Close,
     /// The list closes and this was chosen.
     Chosen(Value),
+    /// The child in this row is to be given words.
+    Steer(String),
+    /// The child in this row is to stop.
+    Stop(String),
 }
 
 impl Popup {
@@ -253,6 +262,7 @@ impl Popup {
                 filter.pop();
                 return self.set_filter(&filter);
             }
+            KeyCode::Char(c) if self.kind == Kind::Agents && !ctrl => return self.order(c),
             KeyCode::Char(c) if !ctrl => {
                 let filter = format!("{}{c}", self.filter);
                 return self.set_filter(&filter);
@@ -260,6 +270,15 @@ impl Popup {
             _ => return Outcome::Stay,
         }
         Outcome::Moved
+    }
+
+    /// A letter in the list of children, which is too short to be filtered.
+    fn order(&self, letter: char) -> Outcome {
+        match (letter, self.selected_row().map(|row| &row.value)) {
+            ('s', Some(Value::Agent(id))) => Outcome::Steer(id.clone()),
+            ('x', Some(Value::Agent(id))) => Outcome::Stop(id.clone()),
+            _ => Outcome::Stay,
+        }
     }
 
     fn set_filter(&mut self, filter: &str) -> Outcome {

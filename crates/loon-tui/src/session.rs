@@ -96,6 +96,10 @@ pub(crate) struct Session {
     pub(crate) exceeded: bool,
     /// It is only watched: who works in it.
     pub(crate) watched: Option<SessionHolder>,
+    /// Claims of completion are reviewed.
+    pub(crate) ultra: bool,
+    /// A review is under way: which of how many.
+    pub(crate) reviewing: Option<(u32, u32)>,
     /// Moves on whenever the record or what was spent changes.
     pub(crate) revision: u64,
 }
@@ -117,6 +121,7 @@ impl Session {
             record: state.record.clone(),
             usage: state.usage,
             watched: state.watched.clone(),
+            ultra: state.ultra,
             compacted: state.items.iter().rev().find_map(compaction_of),
             revision: former.revision + 1,
             ..Self::default()
@@ -144,8 +149,14 @@ impl Session {
                     self.change(&call.record);
                 }
             }
+            AgentEvent::UltraLoopChanged(changed) => self.ultra = changed.on,
+            AgentEvent::ReviewStarted(started) => {
+                self.reviewing = Some((started.number, started.of));
+            }
+            AgentEvent::ReviewFinished(_) => self.reviewing = None,
             AgentEvent::TurnFinished(_) => {
                 self.turn = None;
+                self.reviewing = None;
                 self.compacting = None;
                 self.retry = None;
             }
@@ -206,6 +217,7 @@ impl Session {
     /// Nothing is at work any more.
     pub(crate) fn come_to_rest(&mut self) {
         self.turn = None;
+        self.reviewing = None;
         self.retry = None;
         self.compacting = None;
     }

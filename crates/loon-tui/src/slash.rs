@@ -33,6 +33,12 @@ pub(crate) enum Name {
     Plan,
     /// Show what was spent, or set a bound.
     Budget,
+    /// Switch Ultra Loop.
+    Ultra,
+    /// List the children of the session.
+    Agents,
+    /// Give a child words.
+    Steer,
     /// List plan, tasks and notes.
     Todo,
     /// Replace the older conversation by a summary.
@@ -170,6 +176,27 @@ pub(crate) const ALL: &[Entry] = &[
         word: "budget",
         argument: "[5|200k tokens|50 requests|90m]",
         about: "Show what was spent of the budget, or set its bound for this session.",
+        key: "",
+    },
+    Entry {
+        name: Name::Ultra,
+        word: "ultra",
+        argument: "[on|off]",
+        about: "Ultra Loop: have a reviewer judge what the model claims to have completed.",
+        key: "",
+    },
+    Entry {
+        name: Name::Agents,
+        word: "agents",
+        argument: "",
+        about: "List the agents of this session; watch, steer or stop one.",
+        key: "",
+    },
+    Entry {
+        name: Name::Steer,
+        word: "steer",
+        argument: "AGENT words",
+        about: "Give a running agent words that it reads at its next step.",
         key: "",
     },
     Entry {

@@ -36,6 +36,9 @@ pub(crate) fn update(model: &mut Model, event: Event, now: u64) -> Vec<Action> {
         }
         Event::Tick => {
             model.transcript.tick();
+            if let Some(shown) = &mut model.agents.shown {
+                shown.transcript.tick();
+            }
             Vec::new()
         }
         Event::JobDone(done) => {
@@ -87,13 +90,13 @@ fn mouse(model: &mut Model, mouse: MouseEvent) {
         }
     } else {
         let page = model.page();
-        model.transcript.scroll(&page, rows);
+        model.shown_transcript_mut().scroll(&page, rows);
     }
 }
 
 fn click(model: &mut Model, mouse: MouseEvent) {
     let place = model.places.transcript;
     if model.layers.is_empty() && place.contains((mouse.column, mouse.row).into()) {
-        model.transcript.toggle_row(usize::from(mouse.row - place.y));
+        model.shown_transcript_mut().toggle_row(usize::from(mouse.row - place.y));
     }
 }

@@ -8,8 +8,9 @@ use crate::item::Item;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode};
 use crate::record::{RecordChange, WorkingRecord};
+use crate::review::Review;
 use crate::session::{ExecutionKind, Outcome, SessionHolder, TurnStatus};
-use crate::subagent::SubagentStatus;
+use crate::subagent::{SubagentStatus, SubagentSummary};
 use crate::time::At;
 
 use super::parts::{
@@ -96,6 +97,7 @@ always_present! {
     String, u32, u64, f64, bool, Mode, ExecutionKind, TurnStatus, Outcome, Item, ItemId, EffectKey,
     ExecutionId, ApprovalId, Approval, Usage, Cost, EffectKind, EffectStatus, DeltaKind, Decision,
     NoticeLevel, ErrorInfo, SessionState, RecordChange, SubagentStatus, ReachedBound, SessionHolder, CircuitState, Compaction, At, serde_json::Value,
+    Review, SubagentSummary,
 }
 
 impl Field for Bounds {

@@ -127,6 +127,9 @@ pub struct SessionState {
     /// Checklist, tasks, notes and goal.
     #[serde(default, skip_serializing_if = "WorkingRecord::is_empty")]
     pub record: WorkingRecord,
+    /// Ultra Loop is on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ultra: bool,
     /// It is only watched: another process works in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<SessionHolder>,

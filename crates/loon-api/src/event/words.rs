@@ -1,7 +1,9 @@
 //! Events in a sentence, as every front end tells them.
 
-use super::{CircuitChanged, CircuitState, EffectRerouted};
-use crate::money::Cost;
+use std::fmt::Write as _;
+
+use super::{CircuitChanged, CircuitState, EffectRerouted, SubagentFinished, SubagentStarted};
+use crate::money::{Cost, Money};
 
 impl EffectRerouted {
     /// Who gave way to whom and why, and what it cost.
@@ -33,5 +35,42 @@ impl CircuitChanged {
             (CircuitState::HalfOpen, _) => None,
             (CircuitState::Closed, _) => Some(format!("{target} answers again.")),
         }
+    }
+}
+
+impl SubagentStarted {
+    /// Who works on what, with which model.
+    pub fn words(&self) -> String {
+        let Self { id, agent, model, effort, .. } = self;
+        let effort = effort.map(|effort| format!(", {} effort", effort.name())).unwrap_or_default();
+        let where_to = if self.worktree.is_some() { " in a worktree of its own" } else { "" };
+        format!("agent {id} ({agent}) begins{where_to} with {model}{effort}")
+    }
+}
+
+impl SubagentFinished {
+    /// How it ended, why, and what it used.
+    pub fn words(&self) -> String {
+        let Self { id, agent, status, steps, usage, cost, .. } = self;
+        let why = self.error.as_ref().map(|error| error.message.trim_end_matches('.'));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let plural = if *steps == 1 { "" } else { "s" };
+        let mut used = format!("{steps} step{plural}, {} tokens", usage.total());
+        if cost.usd != Money::ZERO {
+            let _ = write!(used, ", ${}", cost.usd);
+        }
+        let mut words = format!("agent {id} ({agent}) {}{why} ({used})", status.words());
+        if let Some(worktree) = &self.worktree {
+            let dirty = worktree.dirty == Some(true);
+            let unmerged = worktree.unmerged.is_some_and(|commits| commits > 0);
+            let holds = match (dirty, unmerged) {
+                (true, true) => ", with uncommitted changes and commits on no branch",
+                (true, false) => ", with uncommitted changes",
+                (false, true) => ", with commits on no branch",
+                (false, false) => "",
+            };
+            let _ = write!(words, "; its worktree {} is kept{holds}", worktree.path);
+        }
+        words
     }
 }

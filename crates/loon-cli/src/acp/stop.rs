@@ -50,6 +50,7 @@ mod tests {
             cost: Cost::default(),
             models: Vec::new(),
             receipt: None,
+            review: None,
         })
     }
 

@@ -186,13 +186,24 @@ fn write_text(event: &Envelope, out: &mut impl Write) -> io::Result<()> {
         AgentEvent::Notice(notice) => say(&format!("· {}", notice.message)),
         AgentEvent::BudgetReached(event) => say(&format!("· {}; it waits", event.reached)),
         AgentEvent::BudgetChanged(_) => say("· the bounds of the budget changed"),
+        AgentEvent::UltraLoopChanged(changed) => {
+            say(if changed.on { "· Ultra Loop is on" } else { "· Ultra Loop is off" });
+        }
+        AgentEvent::ReviewStarted(started) => {
+            say(&format!("· review {} of {} by {}", started.number, started.of, started.model));
+        }
+        AgentEvent::ReviewFinished(finished) => say(&format!("· {}", finished.review.words())),
         AgentEvent::TurnFinished(turn) => {
+            if let Some(review) = turn.review {
+                say(&format!("· {}", review.words()));
+            }
             if let Some(line) = turn.receipt.as_ref().and_then(Receipt::line) {
                 say(&format!("· {line}"));
             }
         }
+        AgentEvent::SubagentStarted(child) => say(&format!("· {}", child.words())),
         AgentEvent::SubagentFinished(child) => {
-            say(&format!("· agent {} ({}) {}", child.id, child.agent, child.status.words()));
+            say(&format!("· {}", child.words()));
         }
         AgentEvent::StreamFinished(finished) => {
             if let Some(error) = &finished.error {

@@ -193,6 +193,7 @@ impl Current {
             context: self.setup.context(),
             budget: self.setup.budget(),
             tools: settings.session.tools,
+            ultra: self.setup.ultra_loop(false),
             remarks,
             notices,
         }

@@ -71,6 +71,7 @@ impl Journal {
                 cost: Cost::default(),
                 models: vec![],
                 receipt: None,
+                review: None,
             },
         );
     }

@@ -148,6 +148,7 @@ fn agent(id: &str, background: bool, worktree: Option<&str>) -> loon_api::AgentE
         child: ExecutionId::generate(),
         task: String::new(),
         model: "lab/m".into(),
+        effort: None,
         background,
         worktree: worktree.map(str::to_owned),
     }

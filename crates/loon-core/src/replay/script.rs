@@ -46,7 +46,7 @@ impl ScriptWriter {
     pub fn take(&mut self, envelope: &Envelope) {
         match &envelope.event {
             AgentEvent::EffectStarted(started)
-                if started.kind == EffectKind::Model && !started.key.is_summary() =>
+                if started.kind == EffectKind::Model && !started.key.is_aside() =>
             {
                 let scene = scene_of(&self.conversation.request_messages());
                 self.scenes.insert(started.key.clone(), scene);

@@ -42,6 +42,7 @@ fn finished(receipt: Option<loon_api::Receipt>) -> AgentEvent {
         cost: Cost::default(),
         models: vec![],
         receipt,
+        review: None,
     }
     .into()
 }

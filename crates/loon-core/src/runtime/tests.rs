@@ -30,6 +30,7 @@ use crate::deps::{Models, RuleKeeper, SessionOptions};
 use crate::limits::Limits;
 
 mod subagents;
+mod ultra;
 
 enum Step {
     Answer(Answer),
@@ -206,6 +207,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
             context: crate::ContextLimits::default(),
             budget: Budget::default(),
             tools: ToolSet::Full,
+            ultra: crate::UltraLoop::default(),
             deadline: Given { value: None, explicit: false },
             unattended: true,
             answer_schema: None,

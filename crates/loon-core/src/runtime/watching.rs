@@ -134,6 +134,7 @@ impl Server {
             usage: conversation.usage(),
             cost: conversation.cost(),
             record: WorkingRecord::clone(conversation.record()),
+            ultra: conversation.ultra_loop().unwrap_or(false),
             watched: Some(watched.holder.clone().unwrap_or_else(nobody)),
         };
         self.send(exec, SessionOpened { session }).await;
@@ -276,6 +277,11 @@ impl Server {
             | Command::Undo { .. }
             | Command::RaiseBudget(_)
             | Command::Compact { .. }
+            | Command::SetUltraLoop { .. }
+            | Command::ListSubagents
+            | Command::SteerSubagent { .. }
+            | Command::StopSubagent { .. }
+            | Command::WatchSubagent { .. }
             | Command::MeasureContext
             | Command::RefuseBudget
             | Command::SetGoal { .. } => self.refuse(watched).await,

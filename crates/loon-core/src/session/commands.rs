@@ -41,6 +41,11 @@ impl Session {
                 let change = RecordChange::Goal { goal };
                 self.record(self.turn_number(), RecordChanged { change }).await?;
             }
+            Command::SetUltraLoop { on } => self.set_ultra_loop(on).await?,
+            Command::ListSubagents => self.list_subagents().await,
+            Command::SteerSubagent { id, text } => self.steer_subagent(&id, &text).await,
+            Command::StopSubagent { id } => self.stop_subagent(&id).await,
+            Command::WatchSubagent { id } => self.watch_subagent(id.as_deref()).await,
             Command::SetModel { model } => self.set_model(model).await?,
             Command::Rewind { to, files } => self.rewind(to, files).await?,
             Command::PreviewRewind { to } => self.preview_rewind(to).await?,

@@ -70,6 +70,7 @@ impl Session {
                 cost: Cost::default(),
                 models: Vec::new(),
                 receipt: self.conversation.receipt(),
+                review: None,
             };
             self.record(Some(turn), finished).await?;
         }
@@ -91,6 +92,7 @@ impl Session {
             usage: self.conversation.usage(),
             cost: self.conversation.cost(),
             record: WorkingRecord::clone(self.conversation.record()),
+            ultra: self.ultra,
             watched: None,
         };
         self.recorder.pass(None, SessionOpened { session }).await;

@@ -4,19 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::SubagentFinished;
-use loon_api::{AgentEvent, Clock, Command, Envelope, ExecutionId, ItemBody, ToolCallStatus};
+use loon_api::{
+    AgentEvent, Clock, Command, Effort, Envelope, ExecutionId, ItemBody, SubagentState,
+    SubagentSummary, ToolCallStatus,
+};
 use loon_kernel::{ExecutionState, JournalStore, Resources};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::liveness::QUIET;
+
 /// One child.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     /// Its short name.
     pub(super) id: String,
     /// Name of its profile.
     pub(super) profile: String,
     /// Its own execution.
     pub(super) exec: ExecutionId,
+    /// `provider/model`.
+    pub(super) model: String,
+    /// What its profile asks of the model.
+    pub(super) effort: Option<Effort>,
     /// The parent does not wait for it.
     pub(super) background: bool,
     /// Its line; closed once it takes nothing more.
@@ -39,7 +48,9 @@ pub(super) struct Progress {
     /// Its last words.
     pub(super) words: Option<String>,
     /// When it last did something, by the steady clock: its own time may be set otherwise than ours.
-    heard: Duration,
+    pub(super) heard: Duration,
+    /// Its silence was reported, and it was not heard of since.
+    pub(super) stalled: bool,
     /// It was asked to stop at its next step.
     pub(super) stopping: bool,
     /// How it ended, once it did.
@@ -58,6 +69,22 @@ impl Progress {
         let records = store.read(exec).into_iter().flatten();
         records.map_while(Result::ok).for_each(|record| progress.apply(&record));
         progress
+    }
+
+    /// It waits for a person's decision.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.state.asking.is_empty()
+    }
+
+    /// Where it stands.
+    pub(super) fn state(&self) -> SubagentState {
+        match self {
+            Self { end: Some(_), .. } => SubagentState::Ended,
+            Self { stopping: true, .. } => SubagentState::Stopping,
+            Self { stalled: true, .. } => SubagentState::Stalled,
+            _ if self.is_asking() => SubagentState::Asking,
+            _ => SubagentState::Running,
+        }
     }
 
     /// What it used so far, effects that have no end included as far as they are known.
@@ -93,12 +120,44 @@ impl Agent {
         self.progress.borrow().end.is_some()
     }
 
-    /// Takes in one event of the child.
-    pub(super) fn note(&self, envelope: &Envelope) {
+    /// Takes in one event of the child. True if its silence had been reported before.
+    pub(super) fn note(&self, envelope: &Envelope) -> bool {
+        let mut was_stalled = false;
         self.progress.send_modify(|progress| {
             progress.heard = self.clock.steady();
+            was_stalled = std::mem::take(&mut progress.stalled);
             progress.apply(envelope);
         });
+        was_stalled
+    }
+
+    /// How long it may still be silent; nothing if its silence means nothing, or was reported.
+    pub(super) fn until_stalled(&self) -> Option<Duration> {
+        let progress = self.progress.borrow();
+        let is_due = progress.end.is_none() && !progress.stalled && !progress.is_asking();
+        is_due.then(|| QUIET.saturating_sub(self.quiet(&progress)))
+    }
+
+    /// How far it has come, for front ends.
+    pub(super) fn summary(&self) -> SubagentSummary {
+        let progress = self.progress.borrow();
+        let used = progress.used();
+        let quiet = u64::try_from(self.quiet(&progress).as_millis()).unwrap_or(u64::MAX);
+        SubagentSummary {
+            id: self.id.clone(),
+            agent: self.profile.clone(),
+            child: self.exec,
+            state: progress.state(),
+            status: progress.end.as_ref().map(|end| end.status),
+            model: self.model.clone(),
+            effort: self.effort,
+            background: self.background,
+            steps: used.requests,
+            tokens: used.tokens,
+            cost: used.cost,
+            call: progress.call.clone(),
+            quiet_ms: progress.stalled.then_some(quiet),
+        }
     }
 
     /// How long nothing was heard of it.

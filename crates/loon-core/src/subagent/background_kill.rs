@@ -22,24 +22,6 @@ pub(super) struct Args {
     id: String,
 }
 
-impl BackgroundKill {
-    /// Leaves word for the child, which looks for it at each step and at its end.
-    async fn ask(&self, id: &str) -> Result<(), String> {
-        let agent = self.0.running(id)?;
-        let (store, exec) = (Arc::clone(&self.0.deps().store), agent.exec);
-        let asked =
-            tokio::task::spawn_blocking(move || store.ask_to_stop(exec, Some(REASON))).await;
-        match asked {
-            Ok(Ok(())) => {
-                agent.progress.send_modify(|progress| progress.stopping = true);
-                Ok(())
-            }
-            Ok(Err(error)) => Err(format!("Agent {id} could not be asked to stop: {error}.")),
-            Err(error) => Err(format!("Agent {id} could not be asked to stop: {error}.")),
-        }
-    }
-}
-
 impl NativeTool for BackgroundKill {
     type Args = Args;
 
@@ -56,8 +38,8 @@ impl NativeTool for BackgroundKill {
     }
 
     async fn run(&self, args: Args, _cx: &EffectContext) -> ToolOutput {
-        match self.ask(&args.id).await {
-            Ok(()) => {
+        match self.0.ask_to_stop(&args.id, REASON).await {
+            Ok(_) => {
                 let text = format!("Agent {} stops when its present step ends.", args.id);
                 ToolOutput::ok(text, "asked to stop")
             }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent::{Agent, Progress};
-use super::report::{count, end_words};
+use super::report::{cost_words, count, end_words};
 use super::{Subagents, session_words};
 
 /// Most bytes of all reports together.
@@ -72,7 +72,10 @@ fn ended_words(end: &SubagentFinished, limit: usize) -> String {
 
 fn running_words(agent: &Agent, progress: &Progress) -> String {
     let used = progress.used();
-    let mut facts = vec![count(used.requests, "step"), count(used.tokens, "token")];
+    let effort = agent.effort.map(|effort| format!(" with {} effort", effort.name()));
+    let model = format!("{}{}", agent.model, effort.unwrap_or_default());
+    let mut facts = vec![model, count(used.requests, "step"), count(used.tokens, "token")];
+    facts.extend(cost_words(&used.cost));
     if !progress.call.is_empty() {
         facts.push(format!("last call: {}", progress.call));
     }
@@ -82,6 +85,6 @@ fn running_words(agent: &Agent, progress: &Progress) -> String {
         facts.push(format!("no sign of life for {quiet} min"));
     }
     facts.push(session_words(agent.exec));
-    let status = if progress.stopping { "stops at its next step" } else { "running" };
+    let status = progress.state().words();
     format!("{} ({}): {status}; {}", agent.id, agent.profile, facts.join("; "))
 }

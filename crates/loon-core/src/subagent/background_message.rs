@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loon_api::{Command, Subject, ToolClass};
+use loon_api::{Subject, ToolClass};
 use loon_kernel::{EffectContext, NativeTool, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,24 +18,6 @@ pub(super) struct BackgroundMessage(pub(super) Arc<Subagents>);
 pub(super) struct Args {
     id: String,
     message: String,
-}
-
-impl BackgroundMessage {
-    fn send(&self, args: &Args) -> Result<(), String> {
-        let agent = self.0.running(&args.id)?;
-        if args.message.trim().is_empty() {
-            return Err("The message is empty.".to_owned());
-        }
-        let steer = Command::Steer { text: args.message.clone() };
-        agent.commands.try_send(steer).map_err(|error| match error {
-            tokio::sync::mpsc::error::TrySendError::Full(_) => {
-                format!("Agent {} has not read its earlier messages yet. Wait.", args.id)
-            }
-            tokio::sync::mpsc::error::TrySendError::Closed(_) => {
-                format!("Agent {} is just finishing; nothing reaches it any more.", args.id)
-            }
-        })
-    }
 }
 
 impl NativeTool for BackgroundMessage {
@@ -55,7 +37,7 @@ impl NativeTool for BackgroundMessage {
     }
 
     async fn run(&self, args: Args, _cx: &EffectContext) -> ToolOutput {
-        match self.send(&args) {
+        match self.0.steer(&args.id, &args.message) {
             Ok(()) => {
                 ToolOutput::ok(format!("Agent {} reads it at its next step.", args.id), "sent")
             }

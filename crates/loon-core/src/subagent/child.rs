@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loon_api::event::{Notice, NoticeLevel, SubagentFinished};
+use loon_api::event::{Notice, NoticeLevel, SubagentFinished, SubagentShown};
 use loon_api::{
-    AgentEvent, Clock, Command, Envelope, ErrorCode, ErrorInfo, SubagentStatus, TurnStatus,
+    AgentEvent, Clock, Command, Envelope, ErrorCode, ErrorInfo, ExecutionId, Item, ItemBody,
+    SubagentStatus, ToolCallStatus, TurnStatus,
 };
 use loon_kernel::{Execution, Tree};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
 
 use super::News;
 use super::agent::Agent;
 use super::report::report;
 use super::worktree::Worktree;
+use crate::ongoing::Ongoing;
 use crate::session::{Served, Session};
 use crate::turn::TurnEnd;
 
@@ -29,6 +31,8 @@ pub(super) struct Child {
     pub(super) events: mpsc::Receiver<Arc<Envelope>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) clock: Arc<dyn Clock>,
+    /// The child whose transcript is shown.
+    pub(super) watched: watch::Receiver<Option<ExecutionId>>,
     /// Who shares its budget.
     pub(super) tree: Tree,
     pub(super) worktree: Option<Worktree>,
@@ -48,8 +52,9 @@ impl Child {
     }
 
     async fn run(self) -> SubagentFinished {
-        let Self { agent, session, execution, events, news, clock, tree, worktree } = self;
-        let watcher = Watcher { agent: &agent, news: &news, clock: clock.as_ref() };
+        let Self { agent, session, execution, events, news, clock, watched, tree, worktree } = self;
+        let clock = clock.as_ref();
+        let watcher = Watcher { agent: &agent, news: &news, clock, watched: &watched };
         let served = watcher.serve(session, events).await;
         if agent.cancel.is_cancelled() {
             // If the journal cannot be written, there is nobody left to tell.
@@ -100,6 +105,8 @@ struct Watcher<'a> {
     agent: &'a Agent,
     news: &'a mpsc::Sender<News>,
     clock: &'a dyn Clock,
+    /// The child whose transcript is shown.
+    watched: &'a watch::Receiver<Option<ExecutionId>>,
 }
 
 impl Watcher<'_> {
@@ -118,11 +125,13 @@ impl Watcher<'_> {
             self.clock.sleep(STOPPING).await;
         };
         let mut stopped = std::pin::pin!(stopped);
+        let mut working = Ongoing::new(serving.as_mut());
         let served = loop {
             tokio::select! {
                 biased;
-                served = &mut serving => break Some(served),
-                Some(envelope) = events.recv() => self.note(&envelope).await,
+                served = working.end() => break Some(served),
+                // The parent may wait for what this child holds.
+                Some(envelope) = events.recv() => working.beside(self.note(&envelope)).await,
                 () = &mut stopped => break None,
             }
         };
@@ -135,7 +144,17 @@ impl Watcher<'_> {
     }
 
     async fn note(&self, envelope: &Envelope) {
-        self.agent.note(envelope);
+        let was_stalled = self.agent.note(envelope);
+        if let Some(item) = shown_item(&envelope.event)
+            && *self.watched.borrow() == Some(self.agent.exec)
+        {
+            let shown = SubagentShown { id: self.agent.id.clone(), items: vec![item.clone()] };
+            let _ = self.news.send(News::Passes(Box::new(shown.into()))).await;
+        }
+        if was_stalled || moves_on(&envelope.event) {
+            let progressed = self.agent.summary().progressed();
+            let _ = self.news.send(News::Passes(Box::new(progressed.into()))).await;
+        }
         let news = match &envelope.event {
             AgentEvent::ApprovalRequested(requested) => {
                 let mut requested = requested.clone();
@@ -155,6 +174,33 @@ impl Watcher<'_> {
             _ => return,
         };
         let _ = self.news.send(news).await;
+    }
+}
+
+/// The item that an event shows whole.
+fn shown_item(event: &AgentEvent) -> Option<&Item> {
+    match event {
+        // Of words, only whole ones are shown.
+        AgentEvent::ItemStarted(started) if matches!(started.item.body, ItemBody::ToolCall(_)) => {
+            Some(&started.item)
+        }
+        AgentEvent::ItemCompleted(completed) => Some(&completed.item),
+        _ => None,
+    }
+}
+
+/// Whether a list of children would show something else after it. Words that arrive piece by piece are
+/// not told of: with ten children they would drown the parent's own.
+fn moves_on(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::ItemStarted(started) => matches!(
+            &started.item.body,
+            ItemBody::ToolCall(call) if call.status == ToolCallStatus::Running
+        ),
+        AgentEvent::EffectFinished(_)
+        | AgentEvent::ApprovalRequested(_)
+        | AgentEvent::ApprovalResolved(_) => true,
+        _ => false,
     }
 }
 

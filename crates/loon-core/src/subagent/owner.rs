@@ -44,6 +44,8 @@ pub(crate) struct Children {
     news: mpsc::Receiver<News>,
     /// Those that began and whose end was not heard of.
     open: usize,
+    /// Names of those whose silence the model has not heard of.
+    pub(super) stalled: Vec<String>,
 }
 
 impl Children {
@@ -56,7 +58,7 @@ impl Children {
         known: &[KnownChild],
     ) -> Self {
         let (subagents, news) = Subagents::new(deps, parent, authority, desk, budget, known);
-        Self { subagents, news, open: 0 }
+        Self { subagents, news, open: 0, stalled: Vec::new() }
     }
 
     /// The tools over them.
@@ -74,24 +76,46 @@ impl Children {
         self.subagents.deps().renew(update);
     }
 
+    /// All of them.
+    pub(super) fn subagents(&self) -> &Arc<Subagents> {
+        &self.subagents
+    }
+
+    /// A question to a person was asked or answered.
+    pub(crate) fn count_silence_anew(&self) {
+        self.subagents.count_anew();
+    }
+
     fn count(&mut self, news: &News) {
         match news {
             News::Started(_) => self.open += 1,
             News::Finished(_) => self.open = self.open.saturating_sub(1),
-            News::Asks(_) | News::Passes(_) => {}
+            News::Asks(_) | News::Passes(_) | News::Stalled(_) => {}
         }
     }
 }
 
-/// The next news of children; never any if there can be none.
+/// The next news of children; never any if there can be none. While children work, one timer runs for
+/// the one that was heard of least lately.
 pub(crate) async fn next_news(children: &mut Option<Children>) -> News {
-    if let Some(children) = children
-        && let Some(news) = children.news.recv().await
-    {
-        children.count(&news);
-        return news;
+    let Some(children) = children else { return std::future::pending().await };
+    loop {
+        let look = children.subagents.next_look();
+        let clock = Arc::clone(&children.subagents.deps().clock);
+        tokio::select! {
+            biased;
+            Some(news) = children.news.recv() => {
+                children.count(&news);
+                return news;
+            }
+            () = clock.sleep(look.unwrap_or_default()), if look.is_some() => {
+                if let Some(agent) = children.subagents.newly_stalled() {
+                    return News::Stalled(agent);
+                }
+            }
+            else => return std::future::pending().await,
+        }
     }
-    std::future::pending().await
 }
 
 impl Session {
@@ -128,6 +152,10 @@ impl Session {
                 self.recorder.pass(turn, *event).await;
                 Ok(())
             }
+            News::Stalled(agent) => {
+                self.report_stalled(&agent).await;
+                Ok(())
+            }
         }
     }
 
@@ -135,6 +163,7 @@ impl Session {
     /// request has them.
     pub(crate) async fn deliver_reports(&mut self) -> Result<(), RuntimeError> {
         self.hear_all().await?;
+        self.deliver_silence().await?;
         let reports = self.conversation.untold_reports();
         let share = SHOWN / reports.len().max(1);
         for finished in reports {

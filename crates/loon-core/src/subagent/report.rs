@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use loon_api::event::SubagentFinished;
-use loon_api::{SubagentStatus, WorktreeState};
+use loon_api::{Cost, Money, SubagentStatus, WorktreeState};
 
 use super::session_words;
 
@@ -58,22 +58,41 @@ fn facts(finished: &SubagentFinished) -> String {
         count(finished.steps.into(), "step"),
         format!("{about}{}", count(finished.usage.total(), "token")),
     ];
+    facts.extend(cost_words(&finished.cost));
     facts.extend(finished.worktree.as_ref().map(worktree_words));
     facts.join("; ")
 }
 
-/// Where the worktree is, and what is in it that would be lost with it.
+/// Where the worktree is, that it stays, what is in it that would be lost with it, and how to see it.
 fn worktree_words(worktree: &WorktreeState) -> String {
-    let mut words = format!("worktree {}", worktree.path);
-    match worktree.dirty {
-        Some(true) => words.push_str(", with uncommitted changes"),
-        Some(false) => words.push_str(", nothing uncommitted"),
-        None => words.push_str(", which could not be looked at"),
+    let path = &worktree.path;
+    let mut words = format!("worktree {path}, which is kept");
+    match (worktree.dirty, worktree.dirty_files) {
+        (Some(true), Some(files)) => {
+            let _ = write!(words, ", with uncommitted changes in {}", count(files, "file"));
+        }
+        (Some(true), None) => words.push_str(", with uncommitted changes"),
+        (Some(false), _) => words.push_str(", nothing uncommitted"),
+        (None, _) => words.push_str(", which could not be looked at"),
+    }
+    let base = worktree.base.as_deref().map(|base| &base[..base.floor_char_boundary(12)]);
+    if let (Some(ahead), Some(base)) = (worktree.ahead.filter(|ahead| *ahead > 0), base) {
+        let _ = write!(words, ", {} since {base}", count(ahead, "commit"));
     }
     if let Some(unmerged) = worktree.unmerged.filter(|unmerged| *unmerged > 0) {
         let _ = write!(words, ", {} on no branch", count(unmerged, "commit"));
     }
+    if let Some(base) = base {
+        let _ = write!(words, "; `git -C {path} diff {base}` shows what changed");
+    }
     words
+}
+
+/// What was spent, as far as it is known.
+pub(super) fn cost_words(cost: &Cost) -> Option<String> {
+    let known = cost.usd != Money::ZERO;
+    let more = if cost.unpriced > 0 { " or more" } else { "" };
+    known.then(|| format!("${}{more}", cost.usd))
 }
 
 pub(super) fn count(number: u64, what: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loon_api::event::SubagentStarted;
+use loon_api::event::{Notice, NoticeLevel, SubagentStarted};
 use loon_api::{Command, ErrorInfo, ExecutionId, ExecutionKind, Mode};
 use loon_kernel::{Execution, StartOptions};
 use tokio::sync::{mpsc, watch};
@@ -52,7 +52,7 @@ impl Subagents {
         if task.len() > TASK_LIMIT {
             return Err(format!("The task is longer than {TASK_LIMIT} bytes. Put it in a file."));
         }
-        let model = self.model_of(&profile)?;
+        let Chosen { model, remark } = self.model_of(&profile)?;
         if order.background {
             self.check_room()?;
         }
@@ -73,7 +73,8 @@ impl Subagents {
         } else {
             None
         };
-        let plan = Plan { exec, profile, task, model, worktree, background: order.background };
+        let background = order.background;
+        let plan = Plan { exec, profile, task, model, remark, worktree, background };
         let path = plan.worktree.as_ref().map(|worktree| worktree.path.display().to_string());
         self.launch(plan).await.map_err(|error| match path {
             Some(path) => format!("{} Its worktree {path} is left there.", error.message),
@@ -93,12 +94,23 @@ impl Subagents {
         }
     }
 
-    fn model_of(&self, profile: &AgentProfile) -> Result<String, String> {
-        let model = profile.model.clone().or_else(|| self.parent_model());
+    fn model_of(&self, profile: &AgentProfile) -> Result<Chosen, String> {
+        // A name without a provider is one that another program understands.
+        let (own, foreign) = match &profile.model {
+            Some(model) if model.contains('/') => (Some(model.clone()), None),
+            other => (None, other.as_ref()),
+        };
+        let model = own.or_else(|| self.parent_model());
         let model = model.ok_or_else(|| "No model is set up.".to_owned())?;
+        let remark = foreign.map(|name| {
+            format!(
+                "Agent {} asks for the model {name:?}, which is no provider/model name; it uses {model}.",
+                profile.name
+            )
+        });
         let models = Arc::clone(&self.deps().models);
         match models.open(&model) {
-            Ok(_) => Ok(model),
+            Ok(_) => Ok(Chosen { model, remark }),
             Err(error) => Err(format!(
                 "The model {model} of agent {} cannot be used: {}",
                 profile.name, error.message
@@ -158,6 +170,8 @@ impl Subagents {
             id,
             profile: plan.profile.name,
             exec: plan.exec,
+            model: plan.model.clone(),
+            effort: plan.profile.effort,
             background: plan.background,
             commands,
             clock: Arc::clone(&clock),
@@ -171,11 +185,16 @@ impl Subagents {
             child: agent.exec,
             task: plan.task.to_owned(),
             model: plan.model,
+            effort: agent.effort,
             background: agent.background,
             worktree: plan.worktree.as_ref().map(|tree| tree.path.display().to_string()),
         };
         // An owner that is gone takes its children with it.
         let _ = self.news.send(News::Started(Box::new(started))).await;
+        if let Some(message) = plan.remark {
+            let notice = Notice { level: NoticeLevel::Warning, message, hints: Vec::new() };
+            let _ = self.news.send(News::Passes(Box::new(notice.into()))).await;
+        }
         let child = Child {
             agent: Arc::clone(&agent),
             session,
@@ -183,6 +202,7 @@ impl Subagents {
             events,
             news: self.news.clone(),
             clock,
+            watched: self.watched.subscribe(),
             tree: self.budget.tree.clone(),
             worktree: plan.worktree,
         };
@@ -228,12 +248,21 @@ impl Subagents {
     }
 }
 
+/// The model of a child.
+struct Chosen {
+    /// `provider/model`.
+    model: String,
+    /// Why it is not what its profile asks for.
+    remark: Option<String>,
+}
+
 /// A child that can be started.
 struct Plan<'a> {
     exec: ExecutionId,
     profile: AgentProfile,
     task: &'a str,
     model: String,
+    remark: Option<String>,
     worktree: Option<Worktree>,
     background: bool,
 }

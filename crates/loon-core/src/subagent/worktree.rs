@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loon_api::{ExecutionId, WorktreeState};
 use loon_exec::Spawner;
-use loon_exec::git::{Git, GitError};
+use loon_exec::git::{Git, GitError, entries};
 use tokio_util::sync::CancellationToken;
 
 /// Makes worktrees in one folder.
@@ -90,17 +90,29 @@ impl Worktree {
     /// What is in it that would be lost with it.
     pub(super) async fn look(&self) -> WorktreeState {
         let git = Git::new(&self.spawner, &self.path, &CancellationToken::new());
-        let status = git.status_summary().await.ok();
-        let mut args = vec!["--count", "HEAD", "--not", "--branches", "--remotes"];
-        args.extend(self.base.as_deref());
-        let count = git.run("rev-list", &args, &[]).await.ok();
-        let count = count.and_then(|output| {
-            OsStr::from_bytes(&output.head).to_str().and_then(|text| text.trim().parse().ok())
-        });
+        let args = ["--porcelain=v2", "-z", "--ignore-submodules=dirty"];
+        let status = git.run("status", &args, &[]).await.ok();
+        let dirty_files = status.map(|status| entries(&status).len() as u64);
+        let mut lost = vec!["HEAD", "--not", "--branches", "--remotes"];
+        lost.extend(self.base.as_deref());
+        let ahead = match &self.base {
+            Some(base) => count(&git, &["HEAD", "--not", base]).await,
+            None => None,
+        };
         WorktreeState {
             path: self.path.to_string_lossy().into_owned(),
-            dirty: status.map(|status| !status.is_clean()),
-            unmerged: count,
+            dirty: dirty_files.map(|files| files > 0),
+            unmerged: count(&git, &lost).await,
+            base: self.base.clone(),
+            ahead,
+            dirty_files,
         }
     }
+}
+
+/// Number of commits that `range` names.
+async fn count(git: &Git, range: &[&str]) -> Option<u64> {
+    let args: Vec<&str> = std::iter::once("--count").chain(range.iter().copied()).collect();
+    let output = git.run("rev-list", &args, &[]).await.ok()?;
+    OsStr::from_bytes(&output.head).to_str()?.trim().parse().ok()
 }

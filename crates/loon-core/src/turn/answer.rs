@@ -69,7 +69,7 @@ impl Session {
             let end = TurnEnd::because(TurnStatus::Stopped, ErrorCode::Denied, message);
             return Ok(StepResult::End(end));
         }
-        Ok(StepResult::End(TurnEnd::completed()))
+        self.judge_claim(words).await
     }
 
     /// No call of an answer that was cut may run, even if it looks whole.

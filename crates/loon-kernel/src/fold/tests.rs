@@ -53,8 +53,17 @@ fn turn() -> AgentEvent {
 fn turn_end() -> AgentEvent {
     let status = TurnStatus::Completed;
     let (usage, cost) = (Usage::default(), Cost::default());
-    TurnFinished { status, error: None, steps: 1, usage, cost, models: vec![], receipt: None }
-        .into()
+    TurnFinished {
+        status,
+        error: None,
+        steps: 1,
+        usage,
+        cost,
+        models: vec![],
+        receipt: None,
+        review: None,
+    }
+    .into()
 }
 
 fn effect(key: &str, kind: EffectKind) -> AgentEvent {
@@ -385,6 +394,7 @@ fn a_question_of_a_child_that_a_call_waits_for_costs_no_deadline() {
             child: ExecutionId::generate(),
             task: "x".to_owned(),
             model: "p/m".to_owned(),
+            effort: None,
             background,
             worktree: None,
         };

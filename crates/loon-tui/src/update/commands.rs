@@ -1,5 +1,7 @@
 //! Running commands, from the composer, the palette or a list.
 
+mod agents;
+
 use loon_api::{Command, ExecutionId, ItemId, Mode, SessionAccess};
 
 use crate::event::Action;
@@ -9,6 +11,8 @@ use crate::popup::{self, Kind, Value};
 use crate::rewind::Rewind;
 use crate::slash::Name;
 use crate::theme::Theme;
+
+pub(super) use self::agents::{begin_steering, steer_shown};
 
 /// Bytes that terminals take for their clipboard at once.
 const COPY_LIMIT: usize = 74_000;
@@ -52,6 +56,9 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
         Name::Goal => goal(model, argument),
         Name::Plan => plan(model, argument),
         Name::Budget => budget(model, argument),
+        Name::Ultra => ultra(model, argument),
+        Name::Agents => agents::open(model),
+        Name::Steer => agents::steer(model, argument),
         Name::Todo => {
             model.layers.push(popup::record::open(&model.session, model.glyphs));
             Vec::new()
@@ -89,7 +96,7 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
         },
         Name::Copy => copy(model),
         Name::Unfold => {
-            model.transcript.toggle_last();
+            model.shown_transcript_mut().toggle_last();
             Vec::new()
         }
         Name::Help => {
@@ -125,6 +132,7 @@ pub(super) fn choose(model: &mut Model, value: Value) -> Vec<Action> {
         }
         Value::Fork(at) => vec![Action::Send(Command::Fork { at })],
         Value::Message(to) => go_back(model, to),
+        Value::Agent(id) => agents::show(model, id),
         Value::Mode(mode) => set_mode(model, mode),
         Value::Theme(name) => {
             if let Some(theme) = Theme::embedded(name) {
@@ -223,6 +231,17 @@ fn budget(model: &mut Model, argument: &str) -> Vec<Action> {
     }
 }
 
+/// Switches Ultra Loop, or says whether it is on.
+fn ultra(model: &mut Model, argument: &str) -> Vec<Action> {
+    match argument {
+        "on" => vec![Action::Send(Command::SetUltraLoop { on: true })],
+        "off" => vec![Action::Send(Command::SetUltraLoop { on: false })],
+        "" if model.session.ultra => say(model, "Ultra Loop is on: /ultra off".to_owned()),
+        "" => say(model, "Ultra Loop is off: /ultra on".to_owned()),
+        _ => say(model, "say /ultra on or /ultra off".to_owned()),
+    }
+}
+
 /// Begins or leaves plan mode.
 fn plan(model: &mut Model, argument: &str) -> Vec<Action> {
     let is_on = model.session.mode == Mode::Plan;
@@ -282,7 +301,7 @@ pub(super) fn set_mode(model: &mut Model, mode: Mode) -> Vec<Action> {
 }
 
 pub(super) fn copy(model: &mut Model) -> Vec<Action> {
-    match model.transcript.text_to_copy().map(str::to_owned) {
+    match model.shown_transcript().text_to_copy().map(str::to_owned) {
         Some(text) if text.len() > COPY_LIMIT => {
             say(model, "that is too long for a terminal's clipboard".to_owned())
         }

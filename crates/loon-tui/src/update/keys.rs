@@ -87,6 +87,11 @@ fn layer_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
             close_layer(model);
             Vec::new()
         }
+        Outcome::Steer(id) => commands::begin_steering(model, &id),
+        Outcome::Stop(id) => {
+            model.hint = Some(format!("agent {id} stops at its next step"));
+            vec![Action::Send(Command::StopSubagent { id })]
+        }
         Outcome::Chosen(value) => {
             model.layers.clear();
             commands::choose(model, value)
@@ -162,13 +167,15 @@ fn main_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
         KeyCode::Esc => return escape(model),
         KeyCode::PageUp | KeyCode::PageDown => {
             let page = model.page();
-            model.transcript.scroll_page(&page, key.code == KeyCode::PageUp);
+            model.shown_transcript_mut().scroll_page(&page, key.code == KeyCode::PageUp);
         }
         KeyCode::Home if ctrl || model.composer.is_empty() => {
             let page = model.page();
-            model.transcript.scroll_to_start(&page);
+            model.shown_transcript_mut().scroll_to_start(&page);
         }
-        KeyCode::End if ctrl || model.composer.is_empty() => model.transcript.scroll_to_end(),
+        KeyCode::End if ctrl || model.composer.is_empty() => {
+            model.shown_transcript_mut().scroll_to_end();
+        }
         KeyCode::Up if alt || ctrl => move_focus(model, true),
         KeyCode::Down if alt || ctrl => move_focus(model, false),
         KeyCode::Up if model.composer.is_empty() && !model.session.queued.is_empty() => {
@@ -186,7 +193,7 @@ fn main_key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
         KeyCode::Char(c) if alt => alt_key(model, c),
         KeyCode::Char('?') if model.composer.is_empty() => model.layers.push(popup::help::open()),
         KeyCode::Char(c) if is_plain(key) => {
-            model.transcript.clear_focus();
+            model.shown_transcript_mut().clear_focus();
             model.composer.type_char(c);
         }
         _ => edit_key(model, key.code, ctrl || alt),
@@ -256,8 +263,8 @@ fn cut_or_list_commands(model: &mut Model) -> Vec<Action> {
 
 /// Opens or closes the focused entry, else the last.
 fn toggle(model: &mut Model) {
-    if !model.transcript.toggle_focused() {
-        model.transcript.toggle_last();
+    if !model.shown_transcript_mut().toggle_focused() {
+        model.shown_transcript_mut().toggle_last();
     }
 }
 
@@ -275,13 +282,13 @@ fn alt_key(model: &mut Model, c: char) {
 
 fn move_focus(model: &mut Model, back: bool) {
     let page = model.page();
-    model.transcript.move_focus(&page, back);
+    model.shown_transcript_mut().move_focus(&page, back);
 }
 
 fn enter(model: &mut Model) -> Vec<Action> {
     let text = model.composer.text();
     if text.trim().is_empty() {
-        model.transcript.toggle_focused();
+        model.shown_transcript_mut().toggle_focused();
         return Vec::new();
     }
     match slash::parse(&text, &model.customs) {
@@ -311,11 +318,15 @@ fn enter(model: &mut Model) -> Vec<Action> {
             return say(model, words);
         }
     }
+    if let Some(shown) = &model.agents.shown {
+        let id = shown.id.clone();
+        return commands::steer_shown(model, id, &text);
+    }
     if let Some(words) = commands::only_watched(model) {
         return say(model, words);
     }
     let text = model.composer.take();
-    model.transcript.scroll_to_end();
+    model.shown_transcript_mut().scroll_to_end();
     let command =
         if model.is_working() { Command::Steer { text } } else { Command::Prompt { text } };
     vec![Action::Send(command)]
@@ -340,8 +351,11 @@ fn tab(model: &mut Model) -> Vec<Action> {
 }
 
 fn escape(model: &mut Model) -> Vec<Action> {
-    if model.transcript.clear_focus() {
+    if model.shown_transcript_mut().clear_focus() {
         return Vec::new();
+    }
+    if model.agents.shown.take().is_some() {
+        return vec![Action::Send(Command::WatchSubagent { id: None })];
     }
     if model.session.stop() {
         return vec![Action::Send(Command::Interrupt)];

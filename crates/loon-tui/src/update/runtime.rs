@@ -1,11 +1,12 @@
 //! What each event of the runtime changes.
 
-use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished};
+use loon_api::event::{CircuitState, NoticeLevel, SubagentFinished, SubagentShown};
 use loon_api::{
-    AgentEvent, Command, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange,
+    AgentEvent, Command, Envelope, ErrorCode, Item, ItemBody, Receipt, RecordChange, ReviewVerdict,
     SubagentStatus, TurnStatus,
 };
 
+use crate::agents::Agents;
 use crate::approval::Approvals;
 use crate::budget::BudgetSheet;
 use crate::event::{Action, Exit};
@@ -23,7 +24,14 @@ pub(super) fn apply(model: &mut Model, envelope: &Envelope) -> Vec<Action> {
     let revision = model.session.revision;
     model.session.apply(&envelope.event, now);
     model.session.at = Some(envelope.at);
+    let agents_changed = model.agents.apply(&envelope.event);
     let actions = show(model, envelope, now);
+    if agents_changed {
+        let agents = |popup: &&mut popup::Popup| popup.kind == Kind::Agents;
+        if let Some(popup) = model.layers.iter_mut().find(agents) {
+            popup.renew_rows(popup::agents::rows(&model.agents, model.glyphs));
+        }
+    }
     if model.session.revision != revision {
         for popup in &mut model.layers {
             match popup.kind {
@@ -45,6 +53,7 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         AgentEvent::SessionOpened(opened) => {
             model.session = Session::opened(&opened.session, &model.session);
             model.exec = Some(envelope.exec);
+            model.agents = Agents::default();
             model.rewind = None;
             model.budget = None;
             model.opened = true;
@@ -74,6 +83,18 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
         }
         AgentEvent::ItemDelta(delta) => model.transcript.extend(&delta.item, delta.of, &delta.text),
         AgentEvent::ItemDropped(dropped) => model.transcript.drop_item(&dropped.item),
+        AgentEvent::UltraLoopChanged(changed) => {
+            let words = if changed.on { "Ultra Loop is on" } else { "Ultra Loop is off" };
+            model.hint = Some(words.to_owned());
+        }
+        AgentEvent::ReviewFinished(finished) => {
+            let level = match finished.review.verdict {
+                ReviewVerdict::Accepted => NoticeLevel::Info,
+                ReviewVerdict::Findings | ReviewVerdict::Failed => NoticeLevel::Warning,
+            };
+            model.transcript.say(message(level, finished.review.words()));
+        }
+        AgentEvent::SubagentShown(shown) => show_child(model, shown, now),
         AgentEvent::TurnFinished(turn) => {
             if let Some(text) = turn.receipt.as_ref().and_then(Receipt::details) {
                 model.transcript.say(Body::Receipt { text });
@@ -243,7 +264,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             let exit_code = u8::try_from(finished.exit_code).unwrap_or(1);
             return vec![Action::Exit(Exit::Finished { exit_code, error: finished.error.clone() })];
         }
-        AgentEvent::ExecutionStarted(_)
+        AgentEvent::ReviewStarted(_)
+        | AgentEvent::SubagentProgressed(_)
+        | AgentEvent::ExecutionStarted(_)
         | AgentEvent::ExecutionResumed(_)
         | AgentEvent::TurnStarted(_)
         | AgentEvent::EffectStarted(_)
@@ -314,17 +337,22 @@ fn told(message: String) -> Body {
     Body::Message { level: NoticeLevel::Info, message, hints: Vec::new() }
 }
 
+/// More of the child that is watched.
+fn show_child(model: &mut Model, event: &SubagentShown, now: u64) {
+    if let Some(shown) = model.agents.shown.as_mut().filter(|shown| shown.id == event.id) {
+        for item in &event.items {
+            shown.transcript.complete(item, now);
+        }
+    }
+}
+
 /// One line on the end of a child.
 fn child_ended(finished: &SubagentFinished) -> Body {
     let level = match finished.status {
         SubagentStatus::Completed => NoticeLevel::Info,
         _ => NoticeLevel::Warning,
     };
-    let why = finished.error.as_ref().map(|error| format!(": {}", error.message));
-    let how = finished.status.words();
-    let message =
-        format!("agent {} ({}) {how}{}", finished.id, finished.agent, why.unwrap_or_default());
-    self::message(level, message)
+    message(level, finished.words())
 }
 
 fn message(level: NoticeLevel, message: String) -> Body {

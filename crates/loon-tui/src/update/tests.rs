@@ -1,5 +1,6 @@
 //! Key sequences against the model, with the runtime played by hand.
 
+mod agents;
 mod customs;
 mod sessions;
 
@@ -52,6 +53,7 @@ impl Screen {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            ultra: false,
             watched: None,
         };
         screen.tell(SessionOpened { session });

@@ -72,7 +72,7 @@ fn keys(model: &Model) -> Line {
         format!(" {enter} send {dot} {tab} queue ")
     };
     let mut line = Line::default();
-    if model.transcript.is_scrolled() && model.is_roomy() {
+    if model.shown_transcript().is_scrolled() && model.is_roomy() {
         line.push(&format!(" {} newer below, Ctrl+End ", glyphs.down), Role::Warn);
         line.push(glyphs.rule, Role::Border);
     }

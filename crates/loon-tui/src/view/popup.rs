@@ -53,6 +53,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)>
     };
     let choose = if popup.only_tells() {
         String::new()
+    } else if popup.kind == Kind::Agents {
+        let dot = glyphs.dot;
+        format!(" {} watch {dot} s steer {dot} x stop {dot}", glyphs.enter)
     } else {
         format!(" {} choose {}", glyphs.enter, glyphs.dot)
     };
@@ -62,7 +65,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)>
     if inner.width < 6 || inner.height < 2 {
         return None;
     }
-    let filter = Line::of("filter: ", Role::Dim).and(&popup.filter, Role::Text);
+    let filter = if popup.kind == Kind::Agents {
+        Line::of("what each did last, where it stands, what it used", Role::Dim)
+    } else {
+        Line::of("filter: ", Role::Dim).and(&popup.filter, Role::Text)
+    };
     canvas.put(inner.x + 1, inner.y, inner.width - 2, &filter);
     let cursor = (inner.x + 1 + filter.width() as u16).min(inner.right() - 1);
     let beside = area.width >= BESIDE && popup.kind != Kind::Help;
@@ -70,7 +77,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, popup: &Popup) -> Option<(u16, u16)>
     let list = Rect { y: inner.y + 1, height: page as u16, width: list_width, ..inner };
     draw_rows(canvas, popup, list);
     draw_about(canvas, popup, inner, list);
-    Some((cursor, inner.y))
+    (popup.kind != Kind::Agents).then_some((cursor, inner.y))
 }
 
 fn draw_rows(canvas: &mut Canvas<'_>, popup: &Popup, list: Rect) {

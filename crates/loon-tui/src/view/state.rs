@@ -69,6 +69,12 @@ fn state(model: &Model) -> Line {
     if waiting > 0 {
         return Line::of(&format!("{} asks you", glyphs.waiting), Role::Warn);
     }
+    if let Some(shown) = &model.agents.shown {
+        let agent = model.agents.find(&shown.id);
+        let who = agent.map(|agent| format!(" ({}), {}", agent.summary.agent, agent.state_words()));
+        let words = format!("{} agent {}{}", glyphs.running, shown.id, who.unwrap_or_default());
+        return Line::of(&words, Role::Accent).and(": Enter steers it, Esc goes back", Role::Dim);
+    }
     if let Some(holder) = &model.session.watched {
         let who = holder.pid.filter(|_| holder.words != "no process");
         let words = match who {
@@ -89,8 +95,11 @@ fn state(model: &Model) -> Line {
         return Line::of(&format!("{} stopping", glyphs.running), Role::Warn);
     }
     let elapsed = elapsed(model.now.saturating_sub(turn.since));
-    let mut line =
-        Line::of(&format!("{} {} {elapsed}", glyphs.running, model.spinner), Role::Accent);
+    let words = match model.session.reviewing {
+        Some((number, of)) => format!("reviewing {number}/{of}"),
+        None => model.spinner.clone(),
+    };
+    let mut line = Line::of(&format!("{} {words} {elapsed}", glyphs.running), Role::Accent);
     if let Some(retry) = &model.session.retry {
         let seconds = retry.at.saturating_sub(model.now).div_ceil(1000);
         line.push(&format!(", again in {seconds} s: {}", retry.reason), Role::Warn);
@@ -101,6 +110,15 @@ fn state(model: &Model) -> Line {
 fn items(model: &Model) -> Vec<Line> {
     let session = &model.session;
     let mut items = Vec::new();
+    if session.ultra {
+        items.push(Line::of("ultra", Role::Accent));
+    }
+    let agents = model.agents.at_work();
+    if agents > 0 {
+        let plural = if agents == 1 { "" } else { "s" };
+        let role = if model.agents.any_stalled() { Role::Warn } else { Role::Text };
+        items.push(Line::of(&format!("{agents} agent{plural}"), role));
+    }
     if model.panel_width() == 0
         && let Some(progress) = session.progress_words()
     {

@@ -68,6 +68,7 @@ impl Screen {
             usage: Usage::default(),
             cost: Cost::default(),
             record: loon_api::WorkingRecord::default(),
+            ultra: false,
             watched: None,
         };
         screen.tell(SessionOpened { session });

@@ -10,14 +10,24 @@ pub(super) fn draw(canvas: &mut Canvas<'_>) {
     let model = canvas.model;
     let area = model.places.transcript;
     let page = model.page();
-    if model.transcript.is_empty() {
+    if model.shown_transcript().is_empty() {
+        if model.agents.shown.is_some() {
+            canvas.text(
+                area.x + page.gutter,
+                area.y,
+                area.width,
+                "nothing was done yet",
+                Role::Dim,
+            );
+            return;
+        }
         welcome(canvas);
         return;
     }
     let mark_at = area.x + u16::from(!page.narrow);
     let text_at = area.x + page.gutter;
-    for (y, row) in (area.top()..area.bottom()).zip(model.transcript.view()) {
-        let Some((line, mark, focused)) = model.transcript.line(*row) else { continue };
+    for (y, row) in (area.top()..area.bottom()).zip(model.shown_transcript().view()) {
+        let Some((line, mark, focused)) = model.shown_transcript().line(*row) else { continue };
         canvas.put(text_at, y, area.right().saturating_sub(text_at), line);
         if let Some(mark) = mark {
             let mut look = mark.look;

@@ -10,9 +10,11 @@ use super::*;
 use crate::deps::Update;
 
 mod inherited;
+mod liveness;
+mod person;
 
 /// Models by name: each has a script of its own.
-struct Cast(HashMap<&'static str, Arc<FakeModel>>);
+pub(super) struct Cast(pub(super) HashMap<&'static str, Arc<FakeModel>>);
 
 impl Models for Cast {
     fn open(&self, name: &str) -> Result<Arc<Route>, ErrorInfo> {
@@ -33,7 +35,7 @@ struct Stage {
     child: Arc<FakeModel>,
 }
 
-fn model(name: &str, steps: Vec<Step>) -> Arc<FakeModel> {
+pub(super) fn model(name: &str, steps: Vec<Step>) -> Arc<FakeModel> {
     let info = ModelInfo { name: name.into(), context_tokens: None, max_output_tokens: None };
     Arc::new(FakeModel {
         info,
@@ -150,7 +152,7 @@ fn costly(text: &str, tokens: u64) -> Step {
 }
 
 #[tokio::test]
-async fn a_delegated_child_gets_the_task_alone_and_its_last_words_are_the_result() {
+async fn h162_h166_h171_a_delegated_child_gets_the_task_alone_and_its_last_words_are_the_result() {
     let stage = stage(
         vec![calls(vec![order("delegate", "helper")]), say("thanks")],
         vec![calls(vec![call("change", 1)]), costly("It leaks.", 40)],
@@ -190,7 +192,7 @@ async fn a_delegated_child_gets_the_task_alone_and_its_last_words_are_the_result
 }
 
 #[tokio::test]
-async fn what_cannot_be_built_fails_at_once() {
+async fn h179_what_cannot_be_built_fails_at_once() {
     let names = ["nobody", "lost"];
     for tool in ["delegate", "background_spawn"] {
         let stage = stage(
@@ -210,7 +212,7 @@ async fn what_cannot_be_built_fails_at_once() {
 }
 
 #[tokio::test]
-async fn a_child_cannot_delegate_although_its_profile_names_the_tool() {
+async fn h167_a_child_cannot_delegate_although_its_profile_names_the_tool() {
     let stage = stage(
         vec![calls(vec![order("delegate", "manager")]), say("ok")],
         vec![
@@ -231,7 +233,7 @@ async fn a_child_cannot_delegate_although_its_profile_names_the_tool() {
 }
 
 #[tokio::test]
-async fn the_step_limit_gives_a_result_that_says_it_is_incomplete() {
+async fn h169_the_step_limit_gives_a_result_that_says_it_is_incomplete() {
     let stage = stage(
         vec![calls(vec![order("delegate", "brief")]), say("ok")],
         vec![
@@ -251,7 +253,7 @@ async fn the_step_limit_gives_a_result_that_says_it_is_incomplete() {
 }
 
 #[tokio::test]
-async fn a_report_comes_with_the_next_request_and_once() {
+async fn h177_a_report_comes_with_the_next_request_and_once() {
     let gate = closed();
     let stage = stage(
         vec![
@@ -297,7 +299,7 @@ async fn a_report_comes_with_the_next_request_and_once() {
 }
 
 #[tokio::test]
-async fn a_report_after_the_last_step_comes_with_the_next_turn() {
+async fn h178_a_report_after_the_last_step_comes_with_the_next_turn() {
     let gate = closed();
     let stage = stage(
         vec![calls(vec![order("background_spawn", "helper")]), say("bye"), say("seen")],
@@ -330,7 +332,7 @@ async fn a_report_after_the_last_step_comes_with_the_next_turn() {
 }
 
 #[tokio::test]
-async fn a_message_steers_a_running_child_and_fails_for_a_finished_one() {
+async fn h172_h173_h174_h175_a_message_steers_a_running_child_and_fails_for_a_finished_one() {
     let (gate, done) = (closed(), closed());
     let message = || about("background_message", json!({"id": "a1", "message": "look left"}));
     let stage = stage(
@@ -365,7 +367,7 @@ async fn a_message_steers_a_running_child_and_fails_for_a_finished_one() {
 }
 
 #[tokio::test]
-async fn a_killed_child_ends_its_step_and_its_journal_says_so() {
+async fn h176_a_killed_child_ends_its_step_and_its_journal_says_so() {
     let (gate, begun) = (closed(), closed());
     let stage = stage(
         vec![
@@ -404,7 +406,7 @@ async fn a_killed_child_ends_its_step_and_its_journal_says_so() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_parent_cancels_the_child_it_waits_for() {
+async fn h170_an_interrupt_of_the_parent_cancels_the_child_it_waits_for() {
     let stage =
         stage(vec![calls(vec![order("delegate", "helper")])], vec![Step::Hang("I was about to")]);
     let mut runtime = Runtime::start(stage.bench.deps.clone(), SessionChoice::New);
@@ -429,7 +431,7 @@ async fn an_interrupt_of_the_parent_cancels_the_child_it_waits_for() {
 }
 
 #[tokio::test]
-async fn a_session_that_closes_ends_its_children() {
+async fn h170_a_session_that_closes_ends_its_children() {
     let stage = stage(
         vec![
             calls(vec![order("background_spawn", "helper"), order("background_spawn", "helper")]),
@@ -456,6 +458,11 @@ async fn ten_children_may_work_in_the_background() {
     assert!(results[9].0.starts_with("Agent a10 is at work"), "{}", results[9].0);
     assert!(results[10].1 && results[10].0.starts_with("10 agents work"), "{}", results[10].0);
     assert_eq!(ends(&events).len(), 10);
+    assert!(events.iter().all(|event| event.exec == events[0].exec));
+    let piecemeal = events
+        .iter()
+        .filter(|event| matches!(&event.event, AgentEvent::ItemDelta(delta) if delta.text == "x"));
+    assert_eq!(piecemeal.count(), 0, "words of children stay in their own streams");
 }
 
 #[tokio::test]

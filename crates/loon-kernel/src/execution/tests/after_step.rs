@@ -75,6 +75,7 @@ impl JournalStore for Late {
             cost: Cost::default(),
             models: vec![],
             receipt: None,
+            review: None,
         };
         let recorded = owner.recorder().record(Some(1), finished).now_or_never();
         recorded.expect("there is room for the event").unwrap();

@@ -221,6 +221,7 @@ async fn k059_a_cancelled_execution_is_an_end_and_no_fault_to_try_again_after() 
         cost: Cost::default(),
         models: vec![],
         receipt: None,
+        review: None,
     };
     let error = owner.recorder().record(Some(1), finished).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);

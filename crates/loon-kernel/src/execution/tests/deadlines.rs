@@ -28,6 +28,7 @@ async fn end_turn(execution: &Execution) {
         cost: Cost::default(),
         models: vec![],
         receipt: None,
+        review: None,
     };
     execution.recorder().record(Some(1), finished).await.unwrap();
 }

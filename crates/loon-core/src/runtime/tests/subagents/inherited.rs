@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn plan_mode_holds_for_children_whatever_their_task_says() {
+async fn h166_plan_mode_holds_for_children_whatever_their_task_says() {
     let stage = stage(
         vec![
             calls(vec![
@@ -110,6 +110,7 @@ async fn changed_settings_hold_for_later_children_and_are_told_once() {
         context: options.context,
         budget: options.budget,
         tools: ToolSet::Lean,
+        ultra: options.ultra.clone(),
         remarks: vec![],
         notices: vec![notice],
     };
@@ -172,4 +173,52 @@ async fn an_idle_session_that_is_cancelled_records_the_ends_of_its_children() {
     let ended = |record: &AgentEvent| matches!(record, AgentEvent::SubagentFinished(_));
     assert!(records.iter().any(ended));
     assert!(matches!(records.last(), Some(AgentEvent::ExecutionCancelled(_))));
+}
+
+#[tokio::test]
+async fn h168_tools_of_servers_are_inherited_and_profiles_take_them_away() {
+    let stage = stage(
+        vec![calls(vec![order("delegate", "helper"), order("delegate", "careful")]), say("ok")],
+        vec![say("one"), say("two")],
+    );
+    stage.profile("careful", "model: lab/child\ndisallowedTools: mcp__files__Write, change");
+    let mut deps = stage.bench.deps.clone();
+    let own = Arc::clone(&deps.tools);
+    let runs = Arc::clone(&stage.bench.runs);
+    deps.tools = Arc::new(move |session| {
+        let mut tools = own(session)?;
+        for name in ["mcp__files__Read", "mcp__files__Write"] {
+            tools.push(tool(name, ToolClass::Reads, &runs, None));
+        }
+        Ok(tools)
+    });
+    run(&deps, SessionChoice::New, &["go"]).await;
+    let requests = stage.child.requests.lock().unwrap();
+    let names = |request: usize| -> Vec<String> {
+        let tools = requests[request].tools.iter().map(|tool| tool.name.clone());
+        tools.filter(|name| name.starts_with("mcp") || name == "change").collect()
+    };
+    assert_eq!(names(0), ["change", "mcp__files__Read", "mcp__files__Write"]);
+    assert_eq!(names(1), ["mcp__files__Read"]);
+}
+
+#[tokio::test]
+async fn a_model_name_of_another_program_gives_way_to_the_parents_with_a_remark() {
+    let stage = stage(
+        vec![calls(vec![order("delegate", "foreign")]), say("done by me"), say("ok")],
+        vec![],
+    );
+    stage.profile("foreign", "model: sonnet\ntools: Read, Bash, look");
+    let events = stage.run(&["go"]).await;
+    assert_eq!(starts(&events)[0].model, "lab/m");
+    let remarks: Vec<String> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::Notice(notice) => Some(notice.message.clone()),
+            _ => None,
+        })
+        .collect();
+    let remark = "Agent foreign asks for the model \"sonnet\", which is no provider/model name; it \
+                  uses lab/m.";
+    assert_eq!(remarks, [remark]);
 }
