@@ -155,6 +155,8 @@ pub enum Command {
     Warm,
     /// Send the models that settings name, as `models.listed`.
     ListModels,
+    /// Send the MCP servers and how they are, as `mcp.listed`.
+    ListMcp,
     /// End the session's process in good order. The session itself stays.
     Close,
     /// A signal asks the process to end: stop the turn, then close with outcome `terminated`.

@@ -25,6 +25,7 @@ use crate::context::{Compaction, ContextParts};
 use crate::error::ErrorInfo;
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
+use crate::mcp::McpServer;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
 use crate::receipt::Receipt;
@@ -446,6 +447,12 @@ events! {
         /// `provider/model` names.
         #[serde(default)]
         models: Vec<String>,
+    }
+    /// Passing: the answer to `list_mcp`.
+    McpListed = "mcp.listed" {
+        /// The servers of the settings.
+        #[serde(default)]
+        servers: Vec<McpServer>,
     }
     /// Passing: speed of the running request.
     MeterUpdated = "meter.updated" {

@@ -11,6 +11,7 @@ pub mod error;
 pub mod event;
 pub mod id;
 pub mod item;
+pub mod mcp;
 pub mod message;
 pub mod model;
 pub mod money;
@@ -20,6 +21,7 @@ pub mod receipt;
 pub mod record;
 pub mod session;
 pub mod subagent;
+pub mod text;
 pub mod time;
 pub mod tool;
 
@@ -30,6 +32,7 @@ pub use error::{ErrorCode, ErrorInfo};
 pub use event::{AgentEvent, Envelope};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
 pub use item::{EntryKind, FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
+pub use mcp::{McpProblem, McpServer, McpState};
 pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
 pub use model::{
     Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelFeature, ModelInfo, ModelRequest,
