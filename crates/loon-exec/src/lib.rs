@@ -27,7 +27,7 @@ mod terminal;
 
 pub use capture::Captured;
 pub use git::{Git, GitError};
-pub use lines::{Ended, LineChild};
+pub use lines::{Ended, LineChild, LineInput};
 pub use process::{Console, Process};
 pub use ring::Piece;
 pub use spawn::{Cause, Exit, Finished, Spawn, SpawnError, Spawner};
