@@ -219,6 +219,7 @@ impl ExecutionState {
             | AgentEvent::SessionHeld(_)
             | AgentEvent::SessionReleased(_)
             | AgentEvent::ModelsListed(_)
+            | AgentEvent::McpListed(_)
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ResourcesUpdated(_)
             | AgentEvent::ContextEstimated(_)
