@@ -15,6 +15,7 @@ pub mod files;
 mod key;
 mod load;
 mod lock;
+pub mod mcp;
 mod merge;
 mod origin;
 mod rules;
@@ -26,6 +27,7 @@ mod watch;
 
 pub use error::ConfigError;
 pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
+pub use mcp::McpServer;
 pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
 pub use schema::{schema, without_login};

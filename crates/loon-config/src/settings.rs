@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::mcp::McpServer;
 use crate::scalar;
 
 /// Version of the settings format that this Loom reads and writes.
@@ -69,6 +70,10 @@ pub struct Settings {
     /// lines of JSON, each in a process of its own, and judged like commands.
     #[schemars(title = "Tools")]
     pub tools: IndexMap<String, UserTool>,
+    /// MCP servers, under names of your choice. A tool `find` of the server `lab` is called
+    /// `mcp__lab__find`. Those of the project's `.mcp.json` are used too once the folder is trusted.
+    #[schemars(title = "MCP servers", extend("x-live" = true))]
+    pub mcp: IndexMap<String, McpServer>,
     /// Prompts that a `loon worker --schedules` runs again and again, under names of your choice.
     #[schemars(title = "Schedules")]
     pub schedules: IndexMap<String, Schedule>,
@@ -94,6 +99,7 @@ impl Default for Settings {
             web: Web::default(),
             context7: Context7::default(),
             tools: IndexMap::new(),
+            mcp: IndexMap::new(),
             schedules: IndexMap::new(),
             workers: IndexMap::new(),
         }
