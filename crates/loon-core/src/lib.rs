@@ -22,6 +22,7 @@ mod looks;
 mod profile;
 mod prompt;
 mod receipt;
+mod remote;
 mod repeat;
 pub mod replay;
 mod rewind;

@@ -79,7 +79,12 @@ impl AgentProfile {
 
     /// True if the child may have the tool.
     pub(crate) fn allows(&self, tool: &str) -> bool {
-        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        // `mcp__server__*` names all tools of a server.
+        let names = |name: &String| match name.strip_suffix('*') {
+            Some(stem) if stem.starts_with("mcp__") => tool.starts_with(stem),
+            _ => name == tool,
+        };
+        let named = |list: &[String]| list.iter().any(names);
         self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
     }
 }
@@ -98,9 +103,10 @@ fn effort(word: &str) -> Option<Effort> {
     }
 }
 
-/// Names of tools. Elsewhere they are written with capitals.
+/// Names of tools. Elsewhere ours are written with capitals; those of servers are what they are.
 fn tools(found: &Definition<'_>, field: &str) -> Option<Vec<String>> {
-    Some(found.list(field)?.iter().map(|name| name.to_lowercase()).collect())
+    let known = |name: String| if name.starts_with("mcp__") { name } else { name.to_lowercase() };
+    Some(found.list(field)?.into_iter().map(known).collect())
 }
 
 /// The profiles in the `agents` folders of `places`, of which later ones outweigh earlier ones, and

@@ -13,10 +13,10 @@ use loon_api::{
     WorkingRecord,
 };
 use loon_kernel::{
-    Approver, Authority, Execution, Gate, GateOptions, Recorder, RetryPolicy, Route, Terms, Tool,
-    native_tool,
+    Approver, Authority, Execution, Gate, GateOptions, Recorder, RemoteTools, RetryPolicy, Route,
+    Terms, Tool, native_tool,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
@@ -27,6 +27,7 @@ use crate::deps::{Dependencies, Given, ToolSession, Update, Updates, next_update
 use crate::exposure::Exposure;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
+use crate::remote::{Definitions, next_notice, permitted};
 use crate::runtime::{RuntimeError, SessionChoice};
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
@@ -80,6 +81,8 @@ pub(crate) struct Session {
     pub(crate) gate: Arc<Gate>,
     pub(crate) authority: Arc<PermissionAuthority>,
     pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+    pub(crate) remote: Arc<dyn RemoteTools>,
+    remote_news: broadcast::Receiver<Notice>,
     pub(crate) exposure: Exposure,
     pub(crate) conversation: Conversation,
     pub(crate) context: ContextKeeper,
@@ -154,14 +157,16 @@ impl Session {
         let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
         tools.retain(is_allowed);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
-        let tools = distinct(exposure.with_search(distinct(tools)).to_vec());
+        let remote = permitted(&deps.remote, &lineage);
+        let tools = distinct(exposure.with_search(distinct(tools), &remote).to_vec());
         let tools: Arc<[Arc<dyn Tool>]> =
             tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
         let gate = Arc::new(Gate::new(
             &execution,
             GateOptions {
                 tools: tools.to_vec(),
-                authorities: vec![Arc::clone(&authority) as Arc<dyn Authority>],
+                authorities: authorities(&authority, &remote),
+                remote: Arc::clone(&remote),
                 approver: Arc::clone(&desk) as Arc<dyn Approver>,
                 pricing: Arc::clone(&deps.pricing),
                 retry: RetryPolicy::default(),
@@ -180,6 +185,8 @@ impl Session {
             gate,
             authority,
             tools,
+            remote_news: remote.news(),
+            remote,
             exposure,
             conversation,
             context: ContextKeeper::default(),
@@ -227,6 +234,7 @@ impl Session {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }
         self.warm_tools();
+        self.begin_remote();
         loop {
             if self.leave.is_some() {
                 self.close_children().await?;
@@ -267,6 +275,7 @@ impl Session {
                 () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
                 answer = self.looks.next() => self.tell(answer).await,
+                notice = next_notice(&mut self.remote_news) => self.recorder.pass(None, notice).await,
             }
         }
     }
@@ -347,6 +356,9 @@ impl Session {
                 () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
                 answer = self.looks.next() => self.tell(answer).await,
+                notice = next_notice(&mut self.remote_news) => {
+                    self.recorder.pass(self.turn_number(), notice).await;
+                }
                 done = &mut work => return Ok(done),
             }
         }
@@ -393,6 +405,18 @@ impl Session {
             self.record.send_replace(Arc::clone(now));
         }
     }
+}
+
+/// Who must allow a call of a tool.
+fn authorities(
+    permissions: &Arc<PermissionAuthority>,
+    remote: &Arc<dyn RemoteTools>,
+) -> Vec<Arc<dyn Authority>> {
+    let (remote, rules) = (Arc::clone(remote), Arc::clone(permissions));
+    vec![
+        Arc::<PermissionAuthority>::clone(permissions),
+        Arc::new(Definitions { remote, permissions: rules }),
+    ]
 }
 
 /// Of tools with one name the last: those that only settings describe come first.

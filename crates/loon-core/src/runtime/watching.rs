@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
-    HistoryPage, ModelsListed, Notice, NoticeLevel, SessionHeld, SessionOpened, SessionReleased,
-    SessionState,
+    HistoryPage, McpListed, ModelsListed, Notice, NoticeLevel, SessionHeld, SessionOpened,
+    SessionReleased, SessionState,
 };
 use loon_api::{
     Command, Envelope, ErrorCode, ErrorInfo, ExecutionId, Mode, SessionHolder, WorkingRecord,
@@ -177,6 +177,10 @@ impl Server {
             Command::ListModels => {
                 let models = self.deps.models.names();
                 self.send(exec, ModelsListed { models }).await;
+            }
+            Command::ListMcp => {
+                let servers = self.deps.remote.servers();
+                self.send(exec, McpListed { servers }).await;
             }
             Command::History { before, limit } => {
                 let store = Arc::clone(&self.deps.store);

@@ -63,6 +63,7 @@ impl Session {
                 let models = self.deps.models.names();
                 self.recorder.pass(None, ModelsListed { models }).await;
             }
+            Command::ListMcp => self.list_mcp().await,
             Command::OpenSession { exec, access } => self.open_other(exec, access).await,
             Command::Warm => self.warm(),
             Command::Close => self.leave_with(Leave::Close),
