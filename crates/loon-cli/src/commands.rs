@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+mod mcp;
 mod models;
 mod permissions;
 mod replay;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Cancel { id, reason, after_step } => cancel::run(&id, reason, after_step),
         Commands::Replay(args) => replay::run(&args),
         Commands::Models(command) => models::run(&command),
+        Commands::Mcp(command) => mcp::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Config(command) => config::run(&command),
         Commands::Tools(args) => tools::run(&args),

@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod fork;
 pub(crate) mod held;
 pub(crate) mod help;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod palette;
@@ -80,6 +81,8 @@ pub(crate) enum Kind {
     Record,
     /// What fills the context window.
     Context,
+    /// MCP servers.
+    Mcp,
 }
 
 /// A list on top of the screen.
@@ -163,7 +166,7 @@ impl Popup {
 
     /// Its rows only tell something.
     pub(crate) fn only_tells(&self) -> bool {
-        matches!(self.kind, Kind::Help | Kind::Record | Kind::Context)
+        matches!(self.kind, Kind::Help | Kind::Record | Kind::Context | Kind::Mcp)
     }
 
     /// Selects the row with this value.

@@ -37,6 +37,8 @@ pub(crate) enum Name {
     Compact,
     /// Show what fills the context window.
     Context,
+    /// Show the MCP servers.
+    Mcp,
     /// Show or hide the side panel.
     Panel,
     /// Choose a theme.
@@ -185,6 +187,13 @@ pub(crate) const ALL: &[Entry] = &[
         word: "context",
         argument: "",
         about: "Show what fills the context window, and when it is compacted.",
+        key: "",
+    },
+    Entry {
+        name: Name::Mcp,
+        word: "mcp",
+        argument: "",
+        about: "Show the MCP servers, what they offer and why one is not there.",
         key: "",
     },
     Entry {

@@ -8,12 +8,13 @@ use loon_api::{ErrorInfo, Money, Usage};
 use loon_config::{SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
 use loon_kernel::{Circuits, Pricing, Redactor, Route};
+use loon_mcp::Pool;
 use loon_model::pricing::PriceTable;
 use loon_tool::WebOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{RunOptions, SettingsModels, Setup, secrets, web};
+use super::{RunOptions, SettingsModels, Setup, mcp, secrets, web};
 use crate::safe::plain;
 
 /// The models of the settings as they are now.
@@ -71,6 +72,7 @@ pub(super) struct Handles {
     /// Names of variables that no tool's process may see.
     pub(super) secrets: watch::Sender<Arc<[String]>>,
     pub(super) redactor: Redactor,
+    pub(super) remote: Arc<Pool>,
 }
 
 impl Handles {
@@ -90,6 +92,7 @@ impl Handles {
         names.sort();
         names.dedup();
         self.secrets.send_replace(names.into());
+        self.remote.apply(mcp::of_settings(settings, &setup.root));
     }
 }
 
