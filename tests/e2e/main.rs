@@ -15,6 +15,7 @@ mod faults;
 mod headless;
 mod integrity;
 mod journal;
+mod mcp;
 mod permission;
 mod provider;
 mod receipts;
