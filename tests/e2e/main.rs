@@ -20,6 +20,7 @@ mod headless;
 mod hooks;
 mod integrity;
 mod journal;
+mod mcp;
 mod permission;
 mod provider;
 mod receipts;

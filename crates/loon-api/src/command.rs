@@ -204,6 +204,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
     },
+    /// Send the MCP servers and how they are, as `mcp.listed`.
+    ListMcp,
     /// End the session's process in good order. The session itself stays.
     Close,
     /// A signal asks the process to end: stop the turn, then close with outcome `terminated`.

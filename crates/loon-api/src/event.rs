@@ -25,6 +25,7 @@ use crate::error::ErrorInfo;
 use crate::guidance::{CustomCommand, GuidanceSource, SkillSummary};
 use crate::id::{ApprovalId, EffectKey, ExecutionId, ItemId};
 use crate::item::Item;
+use crate::mcp::McpServer;
 use crate::model::Effort;
 use crate::money::{Cost, Usage};
 use crate::permission::{Approval, Mode, PermissionRule};
@@ -540,6 +541,12 @@ events! {
         /// The files, those that speak of more before those that speak of less.
         #[serde(default)]
         sources: Vec<GuidanceSource>,
+    }
+    /// Passing: the answer to `list_mcp`.
+    McpListed = "mcp.listed" {
+        /// The servers of the settings.
+        #[serde(default)]
+        servers: Vec<McpServer>,
     }
     /// Passing: speed of the running request.
     MeterUpdated = "meter.updated" {

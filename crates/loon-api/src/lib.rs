@@ -13,6 +13,7 @@ pub mod guidance;
 pub mod hook;
 pub mod id;
 pub mod item;
+pub mod mcp;
 pub mod message;
 pub mod model;
 pub mod money;
@@ -23,6 +24,7 @@ pub mod record;
 pub mod review;
 pub mod session;
 pub mod subagent;
+pub mod text;
 pub mod time;
 pub mod tool;
 
@@ -37,6 +39,7 @@ pub use guidance::{
 pub use hook::{HookAction, HookDefinition, HookEvent, HookMatcher};
 pub use id::{ApprovalId, CallId, EffectKey, ExecutionId, ItemId, Seq, TurnNumber};
 pub use item::{EntryKind, FileChange, FileRead, Item, ItemBody, ToolCallItem, ToolCallStatus};
+pub use mcp::{McpProblem, McpServer, McpState};
 pub use message::{AnsweredCall, AssistantMessage, AssistantPart, Message, UserPart};
 pub use model::{
     Answer, AnswerPart, Effort, ModelError, ModelErrorKind, ModelFeature, ModelInfo, ModelRequest,

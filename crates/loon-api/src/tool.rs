@@ -17,6 +17,9 @@ pub enum ToolClass {
     Executes,
     /// Talks to a network.
     Network,
+    /// Asks a server that somebody else wrote (MCP). Whatever the server says of a tool, it may do
+    /// anything.
+    Remote,
     /// Keeps the session's own books (plan, notes, tasks).
     Session,
 }

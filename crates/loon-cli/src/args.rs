@@ -186,6 +186,9 @@ pub(crate) enum Commands {
     /// Lifecycle hooks.
     #[command(subcommand)]
     Hooks(HooksCommand),
+    /// MCP servers of the settings.
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Permission rules.
     #[command(subcommand)]
     Permissions(PermissionsCommand),
@@ -305,6 +308,25 @@ pub(crate) enum ModelsCommand {
     Test {
         /// The model, as provider/model; the session's if missing.
         model: Option<String>,
+    },
+}
+
+/// `loon mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Start every server, and say how each is and what it offers.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Start one server, and say what it offers, what was left out and why.
+    Test {
+        /// Its name in the settings.
+        name: String,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 

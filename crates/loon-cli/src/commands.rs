@@ -9,6 +9,7 @@ mod doctor;
 mod exec;
 mod guidance;
 mod hooks;
+mod mcp;
 mod models;
 mod permissions;
 mod replay;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         Commands::Replay(args) => replay::run(&args),
         Commands::Models(command) => models::run(&command),
         Commands::Hooks(command) => hooks::run(command),
+        Commands::Mcp(command) => mcp::run(&command),
         Commands::Permissions(command) => permissions::run(&command),
         Commands::Guidance(args) => guidance::run(&args),
         Commands::Config(command) => config::run(&command),

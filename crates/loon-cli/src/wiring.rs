@@ -2,6 +2,7 @@
 
 mod hooks;
 mod live;
+mod mcp;
 mod models;
 mod rules;
 mod secrets;
@@ -19,7 +20,8 @@ use loon_core::{
     UltraLoop, Worktrees, sessions,
 };
 use loon_exec::Spawner;
-use loon_kernel::{Budget, Circuits, FileStore, SystemClock};
+use loon_kernel::{Budget, Circuits, FileStore, Redactor, SystemClock};
+use loon_mcp::{Pool, PoolOptions};
 use loon_permission::Policy;
 use loon_tool::user_tools;
 use serde_json::Value;
@@ -205,6 +207,7 @@ impl Setup {
         keys.chain([context7])
             .chain(workers.filter_map(|worker| worker.token_env.clone()))
             .chain(self.hidden.clone())
+            .chain(mcp::header_variables(&self.loaded.settings))
             .chain(settings.filter(|name| environment::holds_secret(name)))
             .collect()
     }
@@ -217,6 +220,33 @@ impl Setup {
             .protecting(self.paths.data.join("trash"))
             .protecting(self.paths.data.join("index"))
             .protecting(self.paths.trust_file())
+            .protecting(self.mcp_folder())
+            .showing(Pool::results_in(&self.mcp_folder()))
+    }
+
+    /// Where the MCP client keeps its own files.
+    fn mcp_folder(&self) -> PathBuf {
+        self.paths.data.join("mcp")
+    }
+
+    /// The MCP servers of the settings. None is started yet.
+    pub(crate) fn mcp_pool(
+        &self,
+        spawner: Spawner,
+        circuits: Circuits,
+        redactor: Redactor,
+    ) -> Pool {
+        let pool =
+            Pool::new(PoolOptions { spawner, circuits, redactor, folder: self.mcp_folder() });
+        pool.apply(mcp::of_settings(&self.loaded.settings, &self.root));
+        pool
+    }
+
+    /// The same for a command that runs no session.
+    pub(crate) fn mcp_pool_alone(&self) -> Pool {
+        let circuits = Circuits::new(Arc::new(SystemClock));
+        let (redactor, _) = secrets::redactor(&self.loaded.settings);
+        self.mcp_pool(Spawner::new(self.secret_variables()), circuits, redactor)
     }
 
     /// Where skills, agent profiles and custom commands lie, weakest first: the user's own, then the folder's.
@@ -259,14 +289,15 @@ impl Setup {
             own,
         );
         let (redactor, too_short) = secrets::redactor(settings);
+        let remote = Arc::new(self.mcp_pool(spawner.clone(), circuits.clone(), redactor.clone()));
         let (follower, updates) = {
             let redactor = redactor.clone();
             let (models, prices) = (Arc::clone(&models), Arc::clone(&prices));
-            let circuits = circuits.clone();
+            let (circuits, remote) = (circuits.clone(), Arc::clone(&remote));
             Follower::new(
                 self.clone(),
                 &run,
-                Handles { models, prices, circuits, web, secrets, hooks, redactor },
+                Handles { models, prices, circuits, web, secrets, hooks, redactor, remote },
             )
         };
         let mut remarks = self.remarks();
@@ -275,6 +306,7 @@ impl Setup {
         remarks.extend(unusable);
         let deps = Dependencies {
             tools,
+            remote,
             store,
             index,
             clock: Arc::new(SystemClock),

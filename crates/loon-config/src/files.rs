@@ -32,11 +32,13 @@ pub struct Paths {
     pub project: Option<PathBuf>,
     /// The project's file for this machine.
     pub local: Option<PathBuf>,
+    /// The file of the project that names MCP servers, which other programs know as well.
+    pub servers: Option<PathBuf>,
 }
 
 impl Paths {
-    /// The usual places: `config.toml` in the user's settings folder, and `.loon/config.toml` and
-    /// `.loon/config.local.toml` at the workspace root.
+    /// The usual places: `config.toml` in the user's settings folder, and `.loon/config.toml`,
+    /// `.loon/config.local.toml` and `.mcp.json` at the workspace root.
     pub fn usual(root: &Path, home: Option<&Path>, settings_dir: Option<&Path>) -> Self {
         Self {
             root: root.to_owned(),
@@ -44,6 +46,7 @@ impl Paths {
             user: settings_dir.map(|dir| dir.join("config.toml")),
             project: Some(root.join(".loon/config.toml")),
             local: Some(root.join(".loon/config.local.toml")),
+            servers: Some(root.join(".mcp.json")),
         }
     }
 
@@ -79,10 +82,18 @@ pub fn read(paths: &Paths, inputs: &Inputs, trusted: bool) -> Result<Sources, Co
         user: layer(&paths.user)?,
         project: layer(&paths.project)?,
         local: layer(&paths.local)?,
+        servers: servers(paths.servers.as_deref()),
         environment: inputs.environment.clone(),
         overrides: inputs.overrides.clone(),
         trusted,
     })
+}
+
+/// The file that names servers. One that cannot be read costs nothing but what it says.
+fn servers(path: Option<&Path>) -> Option<(PathBuf, Result<String, String>)> {
+    let path = path?;
+    let text = read_text(path).map_err(|error| error.to_string()).transpose()?;
+    Some((path.to_owned(), text))
 }
 
 /// Reads all files and makes settings of them. Links in write roots that exist are resolved.
@@ -189,6 +200,11 @@ pub fn project_state(paths: &Paths) -> String {
             Some(Err(_)) => hash.update(b"unreadable"),
             Some(Ok(None)) | None => hash.update(b"absent"),
         }
+    }
+    // Absent, it leaves the hash of a folder that was trusted before as it is.
+    if let Some((_, text)) = servers(paths.servers.as_deref()) {
+        hash.update(b"servers");
+        hash.update(text.unwrap_or_default());
     }
     hash.finalize().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

@@ -16,6 +16,7 @@ mod hooks;
 mod key;
 mod load;
 mod lock;
+pub mod mcp;
 mod merge;
 mod origin;
 mod rules;
@@ -27,6 +28,7 @@ mod watch;
 
 pub use error::ConfigError;
 pub use load::{Entry, Ignored, Loaded, Sources, Warning, load};
+pub use mcp::McpServer;
 pub use origin::{Layer, Origin};
 pub use scalar::parse_period;
 pub use schema::{schema, without_login};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loon_api::{HookDefinition, RuleSet};
 use serde_json::{Map, Value};
@@ -12,6 +12,7 @@ use crate::document::Parsed;
 use crate::environment;
 use crate::error::ConfigError;
 use crate::key;
+use crate::mcp;
 use crate::merge::Merge;
 use crate::origin::{Layer, Origin};
 use crate::schema;
@@ -30,6 +31,8 @@ pub struct Sources {
     pub project: Option<(PathBuf, String)>,
     /// The project's file for this machine and its text.
     pub local: Option<(PathBuf, String)>,
+    /// The project's file of MCP servers and its text, or why it cannot be read.
+    pub servers: Option<(PathBuf, Result<String, String>)>,
     /// Variables of the environment. Only those of settings are looked at.
     pub environment: Vec<(String, String)>,
     /// `key=value` words of the command line, later ones stronger.
@@ -190,7 +193,40 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     for layer in layers {
         merge.add(layer, sources)?;
     }
-    Ok(Loaded { fingerprint: sources.fingerprint(), ..merge.finish(sources)? })
+    let mut loaded = Loaded { fingerprint: sources.fingerprint(), ..merge.finish(sources)? };
+    if let Some((file, text)) = &sources.servers {
+        add_servers(&mut loaded, file, text.as_deref(), sources.trusted);
+    }
+    Ok(loaded)
+}
+
+/// Takes in the servers of the project's own file. A server of the settings with the same name goes
+/// before.
+fn add_servers(loaded: &mut Loaded, file: &Path, text: Result<&str, &String>, trusted: bool) {
+    let origin = Origin {
+        layer: Layer::Project,
+        file: Some(file.to_owned()),
+        variable: None,
+        line: None,
+        column: None,
+    };
+    if !trusted {
+        let key = "mcp".to_owned();
+        loaded.untrusted.push(Ignored { key, origin, needs_trust: true });
+        return;
+    }
+    let read = text.map_err(String::clone).and_then(mcp::read_project);
+    let wrong = match read {
+        Ok((servers, wrong)) => {
+            for (name, server) in servers {
+                loaded.settings.mcp.entry(name).or_insert(server);
+            }
+            wrong
+        }
+        Err(why) => vec![format!("no server of it is used: {why}")],
+    };
+    let problem = |message| Warning { origin: origin.clone(), message };
+    loaded.problems.extend(wrong.into_iter().map(problem));
 }
 
 impl Sources {
@@ -198,15 +234,21 @@ impl Sources {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let files = [&self.user, &self.project, &self.local]
             .map(|file| file.as_ref().map(|(_, text)| Sha256::digest(text).into()));
-        Fingerprint { files, trusted: self.trusted }
+        let servers = self.servers.as_ref().map(|(_, text)| {
+            let text = text.as_ref().unwrap_or_else(|why| why);
+            Sha256::digest(text).into()
+        });
+        let [user, project, local] = files;
+        Fingerprint { files: [user, project, local, servers], trusted: self.trusted }
     }
 }
 
 /// What settings were made of. The environment and the command line stay as they are while Loom runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// Hash of the user's, the project's and the local file, where there is one.
-    pub(crate) files: [Option<[u8; 32]>; 3],
+    /// Hash of the user's, the project's and the local file and of the one that names servers, where
+    /// there is one.
+    pub(crate) files: [Option<[u8; 32]>; 4],
     trusted: bool,
 }
 

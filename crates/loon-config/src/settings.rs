@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::hooks::{Hook, Hooks};
 pub use self::supervisor::Supervisor;
+use crate::mcp::McpServer;
 use crate::scalar;
 
 /// Version of the settings format that this Loom reads and writes.
@@ -80,6 +81,10 @@ pub struct Settings {
     /// Programs and addresses that hear of what a session does, and can hold it up.
     #[schemars(title = "Hooks")]
     pub hooks: Hooks,
+    /// MCP servers, under names of your choice. A tool `find` of the server `lab` is called
+    /// `mcp__lab__find`. Those of the project's `.mcp.json` are used too once the folder is trusted.
+    #[schemars(title = "MCP servers", extend("x-live" = true))]
+    pub mcp: IndexMap<String, McpServer>,
     /// Prompts that a `loon worker --schedules` runs again and again, under names of your choice.
     #[schemars(title = "Schedules")]
     pub schedules: IndexMap<String, Schedule>,
@@ -107,6 +112,7 @@ impl Default for Settings {
             context7: Context7::default(),
             tools: IndexMap::new(),
             hooks: Hooks::default(),
+            mcp: IndexMap::new(),
             schedules: IndexMap::new(),
             workers: IndexMap::new(),
         }

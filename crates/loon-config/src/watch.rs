@@ -178,7 +178,8 @@ impl Worker {
     fn watch_folders(&mut self) -> Result<bool, ErrorInfo> {
         let mut folders = BTreeSet::new();
         let mut names = BTreeSet::new();
-        let files = [&self.paths.user, &self.paths.project, &self.paths.local];
+        let Paths { user, project, local, servers, .. } = &self.paths;
+        let files = [user, project, local, servers];
         for file in files.into_iter().flatten().chain([&self.trust_file]) {
             trace(file, &mut folders, &mut names);
         }
@@ -258,7 +259,8 @@ impl Worker {
 
     /// The files whose text is another than at the last look.
     fn changed(&self, now: &Fingerprint) -> Vec<PathBuf> {
-        let files = [&self.paths.user, &self.paths.project, &self.paths.local];
+        let Paths { user, project, local, servers, .. } = &self.paths;
+        let files = [user, project, local, servers];
         let hashes = self.fingerprint.files.iter().zip(&now.files);
         let changed = hashes.zip(files).filter(|((before, now), _)| before != now);
         changed.filter_map(|(_, file)| file.clone()).collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loon_api::event::Notice;
 use loon_api::{Clock, ErrorInfo, ExecutionId, Mode, PermissionRule, ToolSet, WorkingRecord};
-use loon_kernel::{Budget, Circuits, JournalStore, Pricing, Redactor, Route, Tool};
+use loon_kernel::{Budget, Circuits, JournalStore, Pricing, Redactor, RemoteTools, Route, Tool};
 use loon_permission::Policy;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -68,6 +68,8 @@ pub struct Dependencies {
     pub models: Arc<dyn Models>,
     /// The tools.
     pub tools: Arc<ToolFactory>,
+    /// The tools of servers elsewhere.
+    pub remote: Arc<dyn RemoteTools>,
     /// The permission rules in force.
     pub policy: Arc<Policy>,
     /// Where "always" goes.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loon_api::{ToolSet, ToolSpec, WorkingRecord};
-use loon_kernel::{Tool, native_tool};
+use loon_api::{ToolClass, ToolSet, ToolSpec, WorkingRecord};
+use loon_kernel::{RemoteTools, Tool, native_tool};
 use tokio::sync::watch;
 
 use crate::authority::PermissionAuthority;
@@ -49,10 +49,14 @@ impl Exposure {
         self.lean.store(set == ToolSet::Lean, Ordering::Relaxed);
     }
 
-    /// The tools of a session with the search over them.
-    pub(crate) fn with_search(&self, mut tools: Vec<Arc<dyn Tool>>) -> Arc<[Arc<dyn Tool>]> {
+    /// The tools of a session with the search over them and over the remote ones.
+    pub(crate) fn with_search(
+        &self,
+        mut tools: Vec<Arc<dyn Tool>>,
+        remote: &Arc<dyn RemoteTools>,
+    ) -> Arc<[Arc<dyn Tool>]> {
         let catalog = tools.iter().map(|tool| tool.spec().clone()).collect();
-        tools.push(native_tool(ToolSearch::new(self.clone(), catalog)));
+        tools.push(native_tool(ToolSearch::new(self.clone(), catalog, Arc::clone(remote))));
         tools.into()
     }
 
@@ -71,6 +75,8 @@ impl Exposure {
     }
 
     fn is_deferred(&self, tool: &ToolSpec) -> bool {
-        self.lean.load(Ordering::Relaxed) && !LEAN.contains(&tool.name.as_str())
+        // However many a server has, they cost a request nothing until they are wanted.
+        tool.class == ToolClass::Remote
+            || self.lean.load(Ordering::Relaxed) && !LEAN.contains(&tool.name.as_str())
     }
 }

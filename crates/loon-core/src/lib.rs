@@ -25,6 +25,7 @@ mod ongoing;
 mod profile;
 mod prompt;
 mod receipt;
+mod remote;
 mod repeat;
 pub mod replay;
 mod rewind;

@@ -79,8 +79,14 @@ impl AgentProfile {
 
     /// True if the child may have the tool.
     pub(crate) fn allows(&self, tool: &str) -> bool {
-        let tool = tool.to_lowercase();
-        let named = |names: &[String]| names.contains(&tool);
+        // Names here are lower case, but for those of servers, which are what they are.
+        let tool = if tool.starts_with("mcp__") { tool.to_owned() } else { tool.to_lowercase() };
+        // `mcp__server__*` names all tools of a server.
+        let names = |name: &String| match name.strip_suffix('*') {
+            Some(stem) if stem.starts_with("mcp__") => tool.starts_with(stem),
+            _ => *name == tool,
+        };
+        let named = |list: &[String]| list.iter().any(names);
         self.tools.as_deref().is_none_or(named) && !named(&self.disallowed_tools)
     }
 }
@@ -100,9 +106,12 @@ fn effort(word: &str) -> Option<Effort> {
 }
 
 /// Names of tools, as they are here. Elsewhere they are written with capitals, and some are called
-/// otherwise.
+/// otherwise; those of servers are what they are.
 fn tools(found: &Definition<'_>, field: &str) -> Option<Vec<String>> {
     let own = |name: &String| {
+        if name.starts_with("mcp__") {
+            return name.clone();
+        }
         let name = name.to_lowercase();
         let own = match name.as_str() {
             "ls" => "list_directory",

@@ -21,6 +21,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) instruction: Option<&'a str>,
     /// Whom a task can be handed to, as `(name, description)`.
     pub(crate) agents: &'a [(String, String)],
+    /// Servers whose tools a search finds.
+    pub(crate) servers: &'a [String],
     /// Plan mode is on.
     pub(crate) plan_mode: bool,
 }
@@ -83,6 +85,13 @@ pub(crate) fn system_text(parts: &PromptParts<'_>) -> String {
             let _ = write!(text, "\n- {name}: {description}");
         }
     }
+    if !parts.servers.is_empty() {
+        let _ = write!(
+            text,
+            "\n\nMCP servers, whose tools tool_search finds and loads: {}.",
+            parts.servers.join(", ")
+        );
+    }
     if parts.plan_mode {
         let _ = write!(text, "\n\n{PLAN_MODE}");
     }
@@ -105,6 +114,7 @@ mod tests {
             keeps_record: false,
             instruction: None,
             agents: &[],
+            servers: &[],
             plan_mode: true,
         };
         let text = system_text(&parts);
@@ -129,6 +139,7 @@ mod tests {
             keeps_record: false,
             instruction: None,
             agents: &[],
+            servers: &[],
             plan_mode: false,
         };
         let without = system_text(&parts);

@@ -16,10 +16,10 @@ use loon_api::{
     WorkingRecord,
 };
 use loon_kernel::{
-    Approver, Authority, CallHooks, Execution, Gate, GateOptions, Recorder, RetryPolicy, Route,
-    Terms, Tool, native_tool,
+    Approver, Authority, CallHooks, Execution, Gate, GateOptions, Recorder, RemoteTools,
+    RetryPolicy, Route, Terms, Tool, native_tool,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::approval::ApprovalDesk;
 use crate::authority::PermissionAuthority;
@@ -33,6 +33,7 @@ use crate::hooks::SessionHooks;
 use crate::load_skill::LoadSkill;
 use crate::looks::Looks;
 use crate::ongoing::Ongoing;
+use crate::remote::{Definitions, next_notice, permitted};
 use crate::runtime::{RuntimeError, SessionChoice};
 use crate::skills::{SessionSkills, SkillShelf};
 use crate::structured::AnswerSchema;
@@ -88,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) gate: Arc<Gate>,
     pub(crate) authority: Arc<PermissionAuthority>,
     pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+    pub(crate) remote: Arc<dyn RemoteTools>,
+    remote_news: broadcast::Receiver<Notice>,
     pub(crate) exposure: Exposure,
     pub(crate) conversation: Conversation,
     pub(crate) context: ContextKeeper,
@@ -167,7 +170,8 @@ impl Session {
         let is_allowed = |tool: &Arc<dyn Tool>| lineage.allows(&tool.spec().name);
         tools.retain(is_allowed);
         let exposure = Exposure::new(options.tools, &authority, record.subscribe());
-        let tools = distinct(exposure.with_search(distinct(tools)).to_vec());
+        let remote = permitted(&deps.remote, &lineage);
+        let tools = distinct(exposure.with_search(distinct(tools), &remote).to_vec());
         let tools: Arc<[Arc<dyn Tool>]> =
             tools.iter().filter(|tool| is_allowed(tool)).cloned().collect();
         let hooks = Arc::new(SessionHooks::of(&deps, &lineage, recorder.exec()));
@@ -175,7 +179,8 @@ impl Session {
             &execution,
             GateOptions {
                 tools: tools.to_vec(),
-                authorities: vec![Arc::clone(&authority) as Arc<dyn Authority>],
+                authorities: authorities(&authority, &remote),
+                remote: Arc::clone(&remote),
                 approver: Arc::clone(&desk) as Arc<dyn Approver>,
                 pricing: Arc::clone(&deps.pricing),
                 retry: RetryPolicy::default(),
@@ -196,6 +201,8 @@ impl Session {
             gate,
             authority,
             tools,
+            remote_news: remote.news(),
+            remote,
             exposure,
             conversation,
             context: ContextKeeper::default(),
@@ -248,6 +255,7 @@ impl Session {
             self.looks.neighbours(&self.deps, self.recorder.exec());
         }
         self.warm_tools();
+        self.begin_remote();
         self.fire_session_start().await?;
         loop {
             if self.leave.is_some() {
@@ -293,6 +301,7 @@ impl Session {
                 () = self.budget.question_changed() => self.note_question().await?,
                 news = next_news(&mut self.children) => self.hear(news).await?,
                 answer = self.looks.next() => self.tell(answer).await,
+                notice = next_notice(&mut self.remote_news) => self.recorder.pass(None, notice).await,
             }
         }
     }
@@ -374,6 +383,9 @@ impl Session {
                 () = self.budget.question_changed() => work.beside(Box::pin(self.note_question())).await?,
                 news = next_news(&mut self.children) => work.beside(Box::pin(self.hear(news))).await?,
                 answer = self.looks.next() => work.beside(Box::pin(self.tell(answer))).await,
+                notice = next_notice(&mut self.remote_news) => {
+                    work.beside(Box::pin(self.recorder.pass(self.turn_number(), notice))).await;
+                }
                 done = work.end() => return Ok(done),
             }
         }
@@ -420,6 +432,18 @@ impl Session {
             self.record.send_replace(Arc::clone(now));
         }
     }
+}
+
+/// Who must allow a call of a tool.
+fn authorities(
+    permissions: &Arc<PermissionAuthority>,
+    remote: &Arc<dyn RemoteTools>,
+) -> Vec<Arc<dyn Authority>> {
+    let (remote, rules) = (Arc::clone(remote), Arc::clone(permissions));
+    vec![
+        Arc::<PermissionAuthority>::clone(permissions),
+        Arc::new(Definitions { remote, permissions: rules }),
+    ]
 }
 
 /// Of tools with one name the last: those that only settings describe come first.

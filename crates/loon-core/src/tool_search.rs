@@ -1,9 +1,10 @@
 //! `tool_search`: finds tools that requests do not list, and has them listed from then on.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use loon_api::{RecordChange, Subject, ToolClass, ToolSpec};
-use loon_kernel::{EffectContext, NativeTool, ToolOutput};
+use loon_api::{McpState, RecordChange, Subject, ToolClass, ToolSpec};
+use loon_kernel::{EffectContext, NativeTool, RemoteTools, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,6 +20,7 @@ const LISTED: usize = 200;
 pub(crate) struct ToolSearch {
     exposure: Exposure,
     catalog: Vec<ToolSpec>,
+    remote: Arc<dyn RemoteTools>,
 }
 
 /// Arguments of `tool_search`.
@@ -32,16 +34,46 @@ pub(crate) struct Args {
 impl ToolSearch {
     pub(crate) const NAME: &str = "tool_search";
 
-    pub(crate) fn new(exposure: Exposure, catalog: Vec<ToolSpec>) -> Self {
-        Self { exposure, catalog }
+    pub(crate) fn new(
+        exposure: Exposure,
+        catalog: Vec<ToolSpec>,
+        remote: Arc<dyn RemoteTools>,
+    ) -> Self {
+        Self { exposure, catalog, remote }
+    }
+
+    /// What there is to find now. A remote tool never takes the place of one of the session.
+    fn catalog(&self) -> Vec<ToolSpec> {
+        let own = self.catalog.iter();
+        let remote = self.remote.now();
+        let known = |name: &str| self.catalog.iter().any(|own| own.name == name);
+        let remote = remote.iter().map(|tool| tool.spec()).filter(|tool| !known(&tool.name));
+        own.chain(remote).filter(|tool| self.exposure.is_found(tool)).cloned().collect()
+    }
+
+    /// Servers that give nothing now, and why. Of one that is not there, what it gave may be known.
+    fn missing(&self) -> String {
+        let mut text = String::new();
+        for server in self.remote.servers() {
+            let name = server.name;
+            let _ = match (server.state, server.error) {
+                (McpState::Failed, why) => {
+                    writeln!(text, "[server {name} is not there: {}]", why.unwrap_or_default())
+                }
+                (McpState::Starting, _) => {
+                    writeln!(text, "[server {name} is still starting; search again later]")
+                }
+                (McpState::Off | McpState::Idle | McpState::Ready, _) => Ok(()),
+            };
+        }
+        text
     }
 
     fn list(&self) -> ToolOutput {
-        let tools: Vec<&ToolSpec> =
-            self.catalog.iter().filter(|tool| self.exposure.is_found(tool)).collect();
+        let tools = self.catalog();
         if tools.is_empty() {
-            let text = "There are no tools beyond those you have.";
-            return ToolOutput::ok(text, "no tools");
+            let text = format!("There are no tools beyond those you have.\n{}", self.missing());
+            return ToolOutput::ok(text.trim_end(), "no tools");
         }
         let mut text = String::new();
         for tool in tools.iter().take(LISTED) {
@@ -51,25 +83,25 @@ impl ToolSearch {
         if tools.len() > LISTED {
             let _ = writeln!(text, "[{LISTED} of {} tools; search by words]", tools.len());
         }
+        text.push_str(&self.missing());
         text.push_str("Search by name or words to load the ones you need.");
         ToolOutput::ok(text, format!("{} tools", tools.len()))
     }
 
     fn load(&self, query: &str) -> ToolOutput {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-        let mut hits: Vec<(u32, &ToolSpec)> = self
-            .catalog
-            .iter()
-            .filter(|tool| self.exposure.is_found(tool))
-            .filter_map(|tool| Some((score(tool, &words)?, tool)))
-            .collect();
+        let catalog = self.catalog();
+        let mut hits: Vec<(u32, &ToolSpec)> =
+            catalog.iter().filter_map(|tool| Some((score(tool, &words)?, tool))).collect();
         // The order of the catalog decides between equals.
         hits.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         if hits.is_empty() {
             let text = format!(
-                "No tool matches {query:?} beyond those you have. An empty query lists all there are."
+                "No tool matches {query:?} beyond those you have. An empty query lists all there \
+                 are.\n{}",
+                self.missing()
             );
-            return ToolOutput::ok(text, "no match");
+            return ToolOutput::ok(text.trim_end(), "no match");
         }
         let found = hits.len();
         hits.truncate(LOADED);
@@ -105,7 +137,12 @@ impl NativeTool for ToolSearch {
         Ok(Vec::new())
     }
 
-    async fn run(&self, args: Args, _cx: &EffectContext) -> ToolOutput {
+    async fn run(&self, args: Args, cx: &EffectContext) -> ToolOutput {
+        tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return ToolOutput::error("Cancelled."),
+            () = self.remote.settle() => {}
+        }
         match args.query.trim() {
             "" => self.list(),
             query => self.load(query),

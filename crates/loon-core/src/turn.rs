@@ -223,7 +223,7 @@ impl Session {
         let name = model.info().name.clone();
         let mut stream = AnswerStream::new(recorder.clone(), number, step, name);
         let gate = Arc::clone(&self.gate);
-        let tools = self.tools.clone();
+        let tools = self.tools_now();
         let model = Arc::clone(model);
         let key = EffectKey::model(number, step);
         let effect_key = key.clone();
@@ -295,6 +295,7 @@ impl Session {
                 .all(|name| tools.iter().any(|tool| tool.name == *name)),
             instruction: self.lineage.instruction(),
             agents: &self.agents(),
+            servers: &self.server_names(&tools),
             plan_mode,
         });
         // Guidance comes from files, past the journal.
@@ -319,7 +320,7 @@ impl Session {
     }
 
     fn offered_tools(&self) -> Arc<[ToolSpec]> {
-        self.tools
+        self.tools_now()
             .iter()
             .map(|tool| tool.spec())
             .filter(|spec| self.exposure.is_offered(spec))

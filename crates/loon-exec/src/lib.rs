@@ -28,7 +28,7 @@ mod terminal;
 
 pub use capture::Captured;
 pub use git::{Git, GitError};
-pub use lines::{Ended, LineChild};
+pub use lines::{Ended, LineChild, LineInput};
 pub use owner::{Leftover, leftovers};
 pub use process::{Console, Process};
 pub use ring::Piece;

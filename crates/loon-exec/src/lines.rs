@@ -35,11 +35,28 @@ pub struct Ended {
     pub errors: String,
 }
 
+/// The way to such a child, which may be used while its messages are awaited. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct LineInput(Arc<Mutex<Option<Sender>>>);
+
+impl LineInput {
+    /// Writes one message, which must hold no line end.
+    pub async fn send(&self, message: &[u8]) -> io::Result<()> {
+        let mut line = Vec::with_capacity(message.len() + 1);
+        line.extend_from_slice(message);
+        line.push(b'\n');
+        match &mut *self.0.lock().await {
+            Some(input) => input.write_all(&line).await,
+            None => Err(io::Error::new(io::ErrorKind::BrokenPipe, "its input was ended before")),
+        }
+    }
+}
+
 /// A child that is talked to in lines. Dropped, it is killed with all its session.
 #[derive(Debug)]
 pub struct LineChild {
     session: Arc<Session>,
-    input: Mutex<Option<Sender>>,
+    input: LineInput,
     output: BufReader<Receiver>,
     /// The beginning of a line whose end has not come.
     partial: Vec<u8>,
@@ -49,9 +66,9 @@ pub struct LineChild {
 }
 
 impl Spawn {
-    /// Starts it as a child that is talked to in lines. Input, timeout, cancel and bounds that were
-    /// set are for a run and mean nothing here.
-    pub fn start_lines(self) -> Result<LineChild, SpawnError> {
+    /// Starts it as a child that is talked to in lines. A listener hears what it says on standard
+    /// error. Input, timeout, cancel and bounds that were set are for a run and mean nothing here.
+    pub fn start_lines(mut self) -> Result<LineChild, SpawnError> {
         let start = || -> io::Result<(Group, Sender, Receiver, Receiver)> {
             let (reader, input) = io::pipe()?;
             let (output, writer) = io::pipe()?;
@@ -65,10 +82,11 @@ impl Spawn {
         let (group, input, output, errors) = start().map_err(|source| self.refusal(source))?;
         let (tell, ended) = watch::channel(None);
         let (session, stop) = (Arc::clone(group.session()), CancellationToken::new());
-        let keeper = tokio::spawn(keep(group, errors, tell, stop.clone())).abort_handle();
+        let pump = Pump::new(errors, None, KEEP, self.take_listener());
+        let keeper = tokio::spawn(keep(group, pump, tell, stop.clone())).abort_handle();
         Ok(LineChild {
             session,
-            input: Mutex::new(Some(input)),
+            input: LineInput(Arc::new(Mutex::new(Some(input)))),
             output: BufReader::new(output),
             partial: Vec::new(),
             ended,
@@ -81,11 +99,10 @@ impl Spawn {
 /// Takes what it says on standard error, and sees to its end.
 async fn keep(
     mut group: Group,
-    errors: Receiver,
+    mut pump: Pump,
     tell: watch::Sender<Option<Ended>>,
     stop: CancellationToken,
 ) {
-    let mut pump = Pump::new(errors, None, KEEP, None);
     let stopped = async {
         stop.cancelled().await;
         Cause::Cancelled
@@ -104,18 +121,17 @@ impl LineChild {
 
     /// Writes one message, which must hold no line end.
     pub async fn send(&self, message: &[u8]) -> io::Result<()> {
-        let mut line = Vec::with_capacity(message.len() + 1);
-        line.extend_from_slice(message);
-        line.push(b'\n');
-        match &mut *self.input.lock().await {
-            Some(input) => input.write_all(&line).await,
-            None => Err(io::Error::new(io::ErrorKind::BrokenPipe, "its input was ended before")),
-        }
+        self.input.send(message).await
+    }
+
+    /// The way to it.
+    pub fn input(&self) -> LineInput {
+        self.input.clone()
     }
 
     /// Ends its input.
     pub async fn end_input(&self) {
-        self.input.lock().await.take();
+        self.input.0.lock().await.take();
     }
 
     /// The next message without its line end; `None` at the end of its output. Safe to drop and to

@@ -207,6 +207,15 @@ impl Spawn {
         self
     }
 
+    /// Takes all of our environment out but the variables with these names.
+    #[must_use]
+    pub fn only_env(mut self, names: &[&str]) -> Self {
+        let ours = std::env::vars_os().map(|(name, _)| name);
+        let others = ours.filter(|name| !names.iter().any(|kept| name == kept));
+        self.env.extend(others.map(|name| (name, None)));
+        self
+    }
+
     /// Takes an environment variable out.
     #[must_use]
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
@@ -260,6 +269,10 @@ impl Spawn {
     pub fn on_output(mut self, listener: impl FnMut(&[u8]) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
         self
+    }
+
+    pub(crate) fn take_listener(&mut self) -> Option<Listener> {
+        self.listener.take()
     }
 
     /// Starts it and sees it to its end. Dropping the future kills the whole session at once.

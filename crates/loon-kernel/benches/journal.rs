@@ -233,6 +233,7 @@ async fn gate() {
             tools: vec![Arc::new(tool)],
             authorities: vec![],
             approver: Arc::new(Nobody),
+            remote: Arc::new(loon_kernel::NoRemoteTools),
             pricing: Arc::new(Nobody),
             retry: RetryPolicy::default(),
             tool_timeout: Some(Duration::from_mins(1)),

@@ -229,6 +229,7 @@ impl ExecutionState {
             | AgentEvent::CommandRefused(_)
             | AgentEvent::SkillsListed(_)
             | AgentEvent::GuidanceListed(_)
+            | AgentEvent::McpListed(_)
             | AgentEvent::MeterUpdated(_)
             | AgentEvent::ResourcesUpdated(_)
             | AgentEvent::ContextEstimated(_)

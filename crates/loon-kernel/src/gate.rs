@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::execution::Execution;
 use crate::port::{Follow, Tool};
+use crate::remote::RemoteTools;
 use crate::route::Route;
 use crate::supervision::Circuits;
 use crate::tree::Tree;
@@ -41,6 +42,8 @@ pub use step::{StepEffect, StepOutput};
 pub struct GateOptions {
     /// The tools that can be called, by the name in their spec.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Tools besides these, which come and go.
+    pub remote: Arc<dyn RemoteTools>,
     /// Who must allow a tool call. All must; a denial beats a question, a question beats a yes.
     pub authorities: Vec<Arc<dyn Authority>>,
     /// Who is asked.
@@ -221,6 +224,7 @@ pub struct ToolEffect<'a> {
 pub struct Gate {
     execution: Execution,
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    remote: Arc<dyn RemoteTools>,
     authorities: Vec<Arc<dyn Authority>>,
     approver: Arc<dyn Approver>,
     pricing: Arc<dyn Pricing>,
@@ -248,6 +252,7 @@ impl Gate {
         Self {
             execution: execution.clone(),
             tools,
+            remote: options.remote,
             authorities: options.authorities,
             approver: options.approver,
             pricing: options.pricing,

@@ -15,6 +15,7 @@ pub mod native_tool;
 pub mod placement;
 pub mod port;
 pub mod recorder;
+pub mod remote;
 pub mod route;
 pub mod schedule;
 pub mod secrets;
@@ -44,6 +45,7 @@ pub use placement::{
 };
 pub use port::{Admitted, EffectContext, Follow, Model, Progress, Tool, ToolOutput};
 pub use recorder::Recorder;
+pub use remote::{NoRemoteTools, RemoteTools, ToolList};
 pub use route::{Member, Route};
 pub use schedule::{Cron, CronError, Schedule, occurrence_id};
 pub use secrets::Redactor;

@@ -142,6 +142,7 @@ pub struct Policy {
     home: Option<PathBuf>,
     root: PathBuf,
     protected: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
 }
 
 /// Name of a project's folder of settings.
@@ -149,6 +150,9 @@ const SETTINGS_FOLDER: &str = ".loon";
 
 /// Names of the files in it that decide what is allowed.
 const SETTINGS_FILES: [&str; 2] = ["config.toml", "config.local.toml"];
+
+/// Name of the file that names the MCP servers of a project: programs that are started.
+const SERVERS_FILE: &str = ".mcp.json";
 
 impl Policy {
     /// A policy for a workspace. `root` is its absolute folder, `home` what `~` stands for.
@@ -160,7 +164,14 @@ impl Policy {
             .collect();
         let protected = SETTINGS_FILES.map(|name| root.join(SETTINGS_FOLDER).join(name)).to_vec();
         let write_roots = write_roots.iter().map(|folder| path::normal(folder)).collect();
-        Self { rules: ready, write_roots, home, root, protected }
+        Self { rules: ready, write_roots, home, root, protected, shown: Vec::new() }
+    }
+
+    /// Lets the files of another folder be read like those of the workspace.
+    #[must_use]
+    pub fn showing(mut self, folder: PathBuf) -> Self {
+        self.shown.push(folder);
+        self
     }
 
     /// Protects the files of another folder as well, such as that of the user's settings.
@@ -190,7 +201,14 @@ impl Policy {
             });
         let mut protected = self.protected.clone();
         protected.extend(SETTINGS_FILES.map(|name| root.join(".loon").join(name)));
-        Self { rules, write_roots: write_roots.collect(), home: self.home.clone(), root, protected }
+        Self {
+            rules,
+            write_roots: write_roots.collect(),
+            home: self.home.clone(),
+            root,
+            protected,
+            shown: self.shown.clone(),
+        }
     }
 
     /// Adds one rule, as an answer of "always" does for the rest of a session.
@@ -362,6 +380,7 @@ impl<'a> Call<'a> {
             ToolClass::Writes => "it changes files",
             ToolClass::Executes => "it starts programs",
             ToolClass::Network => "it talks to a network",
+            ToolClass::Remote => "it asks an MCP server, which may do anything",
         };
         let rule = PermissionRule {
             tool: self.request.tool.to_owned(),
@@ -473,6 +492,9 @@ impl<'a> Call<'a> {
             PathAccess::Read if self.is_inside(used.spot) => {
                 (true, "it reads inside the workspace")
             }
+            PathAccess::Read if self.is_shown(used.spot) => {
+                (true, "it reads what a tool put there for it")
+            }
             PathAccess::Read => (false, "it reads outside the workspace"),
             PathAccess::Write if mode != Mode::Auto => (false, "it changes a file"),
             PathAccess::Write if !self.is_inside(used.spot) => {
@@ -490,6 +512,10 @@ impl<'a> Call<'a> {
         std::iter::once(&policy.root).chain(&policy.write_roots).any(|folder| {
             spot.real.starts_with(folder) || spot.real.starts_with((self.resolve)(folder))
         })
+    }
+
+    fn is_shown(&self, spot: &Spot) -> bool {
+        self.policy.shown.iter().any(|folder| spot.real.starts_with((self.resolve)(folder)))
     }
 
     fn is_protected(&self, used: &PathUse<'_>) -> bool {
@@ -511,6 +537,7 @@ fn holds_settings(path: &Path) -> bool {
     let mut names = path.iter().rev().map(|name| name.to_string_lossy().to_ascii_lowercase());
     let last = names.next().unwrap_or_default();
     last == SETTINGS_FOLDER
+        || last == SERVERS_FILE
         || (SETTINGS_FILES.contains(&last.as_str())
             && names.next().as_deref() == Some(SETTINGS_FOLDER))
 }

@@ -18,6 +18,9 @@ const READING_TOOLS: [&str; 2] = ["read", "read_many"];
 /// The tool whose rules speak of commands, whichever tool starts them.
 pub(crate) const SHELL_TOOL: &str = "bash";
 
+/// How names of tools of MCP servers begin. Rules about them may end in `*`.
+const REMOTE: &str = "mcp__";
+
 /// A rule with its matchers parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
@@ -82,9 +85,14 @@ impl Rule {
         self.effect > RuleEffect::Allow || self.matchers() <= 1
     }
 
-    /// The rule names the tool, or every tool.
+    /// The rule names the tool, all tools of its MCP server, or every tool.
     pub(crate) fn names(&self, tool: &str) -> bool {
-        self.written.tool == "*" || self.written.tool == tool
+        let written = self.written.tool.as_str();
+        let of_server = || {
+            let stem = written.strip_suffix('*').filter(|stem| stem.starts_with(REMOTE));
+            stem.is_some_and(|stem| tool.starts_with(stem))
+        };
+        written == "*" || written == tool || of_server()
     }
 
     /// The rule speaks of commands that this tool starts.

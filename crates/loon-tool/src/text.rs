@@ -8,30 +8,12 @@ use std::fmt::Write as _;
 
 use loon_exec::Captured;
 
+pub(crate) use loon_api::text::substitute;
+pub use loon_api::text::{visible, visible_line};
 pub use terminal::Terminal;
 
 /// Where a cut falls within a line, the line is given up if its rest is at most this long, bytes.
 const LINE_REST: usize = 4 * 1024;
-
-/// Replaces each control character other than tab and newline by a visible one.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_unsafe) {
-        Cow::Owned(text.chars().map(substitute).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// [`visible`] for what must stay on one line, such as a path.
-pub fn visible_line(text: &str) -> String {
-    text.chars()
-        .map(|ch| match ch {
-            '\t' => '\u{2409}',
-            '\n' => '\u{240A}',
-            _ => substitute(ch),
-        })
-        .collect()
-}
 
 /// The text of a program's output.
 pub fn output(captured: &Captured) -> String {
@@ -60,23 +42,6 @@ fn whole_lines_after(tail: &[u8]) -> &[u8] {
     match tail.iter().position(|byte| *byte == b'\n') {
         Some(end) if end < LINE_REST && end + 1 < tail.len() => &tail[end + 1..],
         _ => tail,
-    }
-}
-
-fn is_unsafe(ch: char) -> bool {
-    ch.is_control() && !matches!(ch, '\t' | '\n')
-}
-
-fn substitute(ch: char) -> char {
-    match ch {
-        '\t' | '\n' => ch,
-        // Unicode has a picture for each of these.
-        '\0'..='\x1f' => {
-            char::from_u32(0x2400 + u32::from(ch)).unwrap_or(char::REPLACEMENT_CHARACTER)
-        }
-        '\x7f' => '\u{2421}',
-        _ if ch.is_control() => char::REPLACEMENT_CHARACTER,
-        _ => ch,
     }
 }
 

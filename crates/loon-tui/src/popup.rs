@@ -6,6 +6,7 @@ pub(crate) mod fork;
 pub(crate) mod guidance;
 pub(crate) mod held;
 pub(crate) mod help;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod palette;
@@ -100,6 +101,8 @@ pub(crate) enum Kind {
     Skills,
     /// Children of the session.
     Agents,
+    /// MCP servers.
+    Mcp,
 }
 
 /// A list on top of the screen.
@@ -189,7 +192,7 @@ impl Popup {
     pub(crate) fn only_tells(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Help | Kind::Record | Kind::Context | Kind::Guidance | Kind::Skills
+            Kind::Help | Kind::Record | Kind::Context | Kind::Guidance | Kind::Skills | Kind::Mcp
         )
     }
 

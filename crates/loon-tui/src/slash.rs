@@ -49,6 +49,8 @@ pub(crate) enum Name {
     Guidance,
     /// List the skills.
     Skills,
+    /// Show the MCP servers.
+    Mcp,
     /// Show or hide the side panel.
     Panel,
     /// Choose a theme.
@@ -232,6 +234,13 @@ pub(crate) const ALL: &[Entry] = &[
         word: "skills",
         argument: "",
         about: "List the skills, where each comes from and which it outweighs.",
+        key: "",
+    },
+    Entry {
+        name: Name::Mcp,
+        word: "mcp",
+        argument: "",
+        about: "Show the MCP servers, what they offer and why one is not there.",
         key: "",
     },
     Entry {

@@ -56,6 +56,7 @@ fn class(class: ToolClass) -> &'static str {
         ToolClass::Writes => "writes",
         ToolClass::Executes => "executes",
         ToolClass::Network => "network",
+        ToolClass::Remote => "remote",
         ToolClass::Session => "session",
     }
 }

@@ -8,13 +8,14 @@ use loon_api::{ErrorInfo, HookDefinition, Money, Usage};
 use loon_config::{Settings, SettingsWatch, Snapshot};
 use loon_core::{Models, Update, Updates};
 use loon_kernel::{Circuits, Pricing, Redactor, Route};
+use loon_mcp::Pool;
 use loon_model::pricing::PriceTable;
 use loon_tool::WebOptions;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::models::is_same_server;
-use super::{RunOptions, SettingsModels, Setup, secrets, web};
+use super::{RunOptions, SettingsModels, Setup, mcp, secrets, web};
 use crate::safe::plain;
 
 /// The models of the settings as they are now.
@@ -73,6 +74,7 @@ pub(super) struct Handles {
     pub(super) secrets: watch::Sender<Arc<[String]>>,
     pub(super) hooks: watch::Sender<Arc<[HookDefinition]>>,
     pub(super) redactor: Redactor,
+    pub(super) remote: Arc<Pool>,
 }
 
 impl Handles {
@@ -97,6 +99,7 @@ impl Handles {
         names.sort();
         names.dedup();
         self.secrets.send_replace(names.into());
+        self.remote.apply(mcp::of_settings(settings, &setup.root));
     }
 }
 

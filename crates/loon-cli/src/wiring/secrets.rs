@@ -5,7 +5,7 @@ use loon_kernel::Redactor;
 use loon_kernel::secrets::SHORTEST;
 use secrecy::ExposeSecret as _;
 
-use super::Setup;
+use super::{Setup, mcp};
 
 /// How names of variables end that hold a credential.
 const VARIABLES: [&str; 10] = [
@@ -84,8 +84,7 @@ fn of_settings(settings: &Settings) -> Vec<Known> {
             known.push(Known { name: format!("providers.{name}.api_key"), value, matters });
         }
         for (header, value) in &provider.headers {
-            let lower = header.to_lowercase();
-            if HEADERS.iter().any(|part| lower.contains(part)) {
+            if carries_secret(header) {
                 // The scheme before the credential is none itself.
                 for value in value.expose_secret().split_whitespace().rev().take(1) {
                     let name = format!("providers.{name}.headers.{header}");
@@ -94,11 +93,20 @@ fn of_settings(settings: &Settings) -> Vec<Known> {
             }
         }
     }
+    for (name, value) in mcp::credentials(settings) {
+        known.push(Known { name, value, matters: true });
+    }
     if let Some(key) = &settings.context7.api_key {
         let value = key.expose_secret().to_owned();
         known.push(Known { name: "context7.api_key".to_owned(), value, matters: true });
     }
     known
+}
+
+/// True for names of headers and variables that carry a credential.
+pub(super) fn carries_secret(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    HEADERS.iter().any(|part| lower.contains(part))
 }
 
 /// The variables that are text; no credential of ours is anything else.
@@ -111,6 +119,7 @@ fn variables() -> Vec<(String, String)> {
 fn of_environment(variables: Vec<(String, String)>, settings: &Settings) -> Vec<Known> {
     let workers = settings.workers.values();
     let tokens = workers.filter_map(|worker| worker.token_env.as_deref());
+    let of_headers = mcp::header_variables(settings);
     let keys: Vec<(&str, bool)> = settings
         .providers
         .values()
@@ -120,6 +129,7 @@ fn of_environment(variables: Vec<(String, String)>, settings: &Settings) -> Vec<
         })
         .chain([(settings.context7.api_key_env.as_str(), true)])
         .chain(tokens.map(|name| (name, true)))
+        .chain(of_headers.iter().map(|name| (name.as_str(), true)))
         .collect();
     let known = variables.into_iter().filter_map(|(name, value)| {
         let named = keys.iter().find(|(key, _)| *key == name);

@@ -22,6 +22,7 @@ fn sources(user: &str, project: &str, local: &str) -> Sources {
         user: Some(file("user.toml", user)),
         project: Some(file("project.toml", project)),
         local: Some(file("local.toml", local)),
+        servers: None,
         environment: Vec::new(),
         overrides: Vec::new(),
         trusted: true,
@@ -519,4 +520,43 @@ fn a_combo_with_a_wrong_part_is_no_combo() {
     says("combos.c: missing field `members`");
     says("combos.d.retries");
     says("providers.combo: no provider may be called `combo`");
+}
+
+#[test]
+fn servers_of_the_projects_own_file_take_trust_and_give_way_to_the_settings() {
+    let text = r#"{"mcpServers": {"lab": {"command": "theirs"}, "docs": {"command": "docs"}}}"#;
+    let user = "[mcp.lab]\ncommand = [\"mine\"]\n";
+    let with = |text: Result<&str, &str>, trusted| {
+        let text = text.map(str::to_owned).map_err(str::to_owned);
+        let servers = Some((PathBuf::from(".mcp.json"), text));
+        load(&Sources { servers, trusted, ..sources(user, "", "") }).unwrap()
+    };
+    let trusted = with(Ok(text), true);
+    let commands: Vec<_> = trusted
+        .settings
+        .mcp
+        .iter()
+        .map(|(name, it)| (name.as_str(), it.command[0].as_str()))
+        .collect();
+    assert_eq!(commands, [("lab", "mine"), ("docs", "docs")]);
+    assert!(trusted.untrusted.is_empty() && trusted.problems.is_empty());
+    let untrusted = with(Ok(text), false);
+    assert_eq!(untrusted.settings.mcp.len(), 1);
+    assert_eq!(
+        untrusted.untrusted[0].to_string(),
+        ".mcp.json: mcp has no effect until the folder is trusted"
+    );
+    for wrong in [Ok("{"), Err("it is a folder")] {
+        let loaded = with(wrong, true);
+        assert_eq!((loaded.settings.mcp.len(), loaded.problems.len()), (1, 1));
+    }
+}
+
+#[test]
+fn a_servers_settings_have_defaults_and_its_secrets_are_masked() {
+    let text = "[mcp.lab]\nurl = \"https://x.test\"\nheaders = { key = \"very-secret\" }\n";
+    let loaded = user(text).unwrap();
+    let server = &loaded.settings.mcp["lab"];
+    assert!(server.enabled && !server.warm && server.startup_timeout_secs == 30);
+    assert!(!format!("{:?}", loaded.entries()).contains("very-secret"));
 }

@@ -238,6 +238,7 @@ async fn gate() -> loon_kernel::Gate {
         approval_prefix: String::new(),
         tree: loon_kernel::Tree::default(),
         circuits: loon_kernel::Circuits::new(Arc::new(loon_kernel::SystemClock)),
+        remote: Arc::new(loon_kernel::NoRemoteTools),
     };
     loon_kernel::Gate::new(&execution.await.unwrap(), options)
 }

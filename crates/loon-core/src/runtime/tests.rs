@@ -190,6 +190,7 @@ fn bench(steps: impl IntoIterator<Item = Step>) -> Bench {
                 tool("change", ToolClass::Writes, &tool_runs, None),
             ])
         }),
+        remote: Arc::new(loon_kernel::NoRemoteTools),
         policy: Arc::new(Policy::new(RuleSet::default(), None, dir.path().to_path_buf())),
         rules: Arc::new(NoRules),
         pricing: Arc::new(NoPrices),

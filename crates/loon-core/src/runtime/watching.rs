@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loon_api::event::{
-    HistoryPage, ModelsListed, Notice, NoticeLevel, ResourcesUpdated, SessionHeld, SessionOpened,
-    SessionReleased, SessionState,
+    HistoryPage, McpListed, ModelsListed, Notice, NoticeLevel, ResourcesUpdated, SessionHeld,
+    SessionOpened, SessionReleased, SessionState,
 };
 use loon_api::{
     Command, Envelope, ErrorCode, ErrorInfo, ExecutionId, Mode, SessionHolder, WorkingRecord,
@@ -232,6 +232,10 @@ impl Server {
                 Ok(listed) => self.send(exec, listed).await,
                 Err(error) => self.warn(exec, error).await,
             },
+            Command::ListMcp => {
+                let servers = self.deps.remote.servers();
+                self.send(exec, McpListed { servers }).await;
+            }
             Command::History { before, limit } => {
                 let store = Arc::clone(&self.deps.store);
                 let whole = self.away(move || whole_of(store.as_ref(), exec)).await?;

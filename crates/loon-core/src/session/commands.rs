@@ -74,6 +74,7 @@ impl Session {
             Command::ListCommands => self.list_commands().await,
             Command::ListSkills => self.list_skills().await,
             Command::ListGuidance { path } => self.list_guidance(path).await?,
+            Command::ListMcp => self.list_mcp().await,
             Command::OpenSession { exec, access } => self.open_other(exec, access).await,
             Command::Warm => self.warm(),
             Command::Close => self.leave_with(Leave::Close),

@@ -44,6 +44,7 @@ fn gate_options() -> GateOptions {
         tools: vec![],
         authorities: vec![],
         approver: Arc::new(Nobody),
+        remote: Arc::new(crate::NoRemoteTools),
         pricing: Arc::new(Nobody),
         retry: RetryPolicy::default(),
         tool_timeout: None,

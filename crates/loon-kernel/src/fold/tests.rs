@@ -325,6 +325,7 @@ fn work_that_goes_on_while_a_person_is_waited_for_uses_up_the_deadline() {
             child: ExecutionId::generate(),
             task: "x".to_owned(),
             model: "p/m".to_owned(),
+            effort: None,
             background,
             worktree: None,
         }

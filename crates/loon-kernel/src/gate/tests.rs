@@ -277,6 +277,7 @@ fn options(tools: Vec<Arc<dyn Tool>>) -> GateOptions {
         tools,
         authorities: vec![],
         approver: Arc::new(Person::new(Some(Decision::NobodyToAsk))),
+        remote: Arc::new(crate::NoRemoteTools),
         pricing: Arc::new(CentPerToken),
         retry: RetryPolicy::default(),
         tool_timeout: None,

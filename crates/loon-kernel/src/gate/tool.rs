@@ -120,8 +120,10 @@ impl Gate {
         if let Err(refusal) = admitted {
             return Ok(Err(refusal.into()));
         }
-        let Some(tool) = self.tools.get(&call.tool).cloned() else {
-            return Ok(Err(Self::unknown_tool(&call.tool)));
+        let tool = match self.find_tool(&call.tool, &effect.cancel).await {
+            Ok(Some(tool)) => tool,
+            Ok(None) => return Ok(Err(Self::unknown_tool(&call.tool))),
+            Err(stop) => return Ok(Err(stop.into())),
         };
         let arguments = effect.unmasked.clone().unwrap_or_else(|| call.arguments.clone());
         if !arguments.is_object() {
@@ -155,6 +157,23 @@ impl Gate {
                 approval.id = ApprovalId::new(format!("{}{}", self.approval_prefix, effect.key));
                 Ok(self.ask(effect, call, approval).await?.map(|()| judged(tool, subjects)))
             }
+        }
+    }
+
+    /// The tool of this name. One of a server that is still on its way is waited for.
+    async fn find_tool(
+        &self,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Arc<dyn Tool>>, Stop> {
+        if let Some(tool) = self.tools.get(name) {
+            return Ok(Some(Arc::clone(tool)));
+        }
+        let limits = Limits { cancel, timeout: None };
+        tokio::select! {
+            biased;
+            tool = self.remote.find(name) => Ok(tool),
+            stop = self.limit_reached(&limits) => Err(stop),
         }
     }
 

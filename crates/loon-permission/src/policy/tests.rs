@@ -2,6 +2,7 @@
 
 mod hosts;
 mod lines;
+mod remote;
 
 use std::path::{Path, PathBuf};
 

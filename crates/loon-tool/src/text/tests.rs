@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn is_unsafe(ch: char) -> bool {
+    ch.is_control() && !matches!(ch, '\t' | '\n')
+}
+
 #[test]
 fn hostile_output_keeps_its_text_in_order() {
     let bytes = b"a\0b\xffc\xed\xa0\x80d\x1b[31mred\x1b[0m\rEND\n";

@@ -68,6 +68,10 @@ pub(super) fn run(model: &mut Model, name: Name, argument: &str) -> Vec<Action> 
             model.hint = Some("compacting".to_owned());
             vec![Action::Send(Command::Compact { focus })]
         }
+        Name::Mcp => {
+            model.layers.push(popup::mcp::open());
+            vec![Action::Send(Command::ListMcp)]
+        }
         Name::Context => {
             model.layers.push(popup::context::open(&model.session, model.glyphs));
             vec![Action::Send(Command::MeasureContext)]

@@ -178,6 +178,9 @@ fn show(model: &mut Model, envelope: &Envelope, now: u64) -> Vec<Action> {
             let rows = popup::models::rows(&listed.models, model.session.model.as_deref());
             fill(model, &[Kind::Models], rows);
         }
+        AgentEvent::McpListed(listed) => {
+            fill(model, &[Kind::Mcp], popup::mcp::rows(&listed.servers));
+        }
         AgentEvent::SessionsFound(found) => {
             let asked = |popup: &&mut popup::Popup| {
                 popup.kind == Kind::AllSessions && popup.filter == found.query

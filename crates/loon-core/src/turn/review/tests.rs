@@ -126,7 +126,13 @@ fn a_reviewer_is_shown_records_and_the_claim_as_a_claim() {
     made(&mut conversation, 2, 0, edit);
     let counts = CheckCounts { passed: Some(3), failed: Some(1), ..CheckCounts::default() };
     let line = "cargo test".to_owned();
-    let run = ProgramRun { line, exit_code: Some(101), check: Some(CheckKind::Test), counts, unclear: false };
+    let run = ProgramRun {
+        line,
+        exit_code: Some(101),
+        check: Some(CheckKind::Test),
+        counts,
+        unclear: false,
+    };
     let test = ToolCallItem {
         runs: vec![run],
         exit_code: Some(101),
