@@ -1,4 +1,6 @@
-//! The macro that makes the event types of one list, with the enum over them.
+//! The macros that make the types of events and the enum over them.
+
+use serde::ser::SerializeMap;
 
 use crate::budget::{Bounds, ReachedBound};
 use crate::context::Compaction;
@@ -17,7 +19,17 @@ use super::parts::{
     CircuitState, Decision, DeltaKind, EffectKind, EffectStatus, NoticeLevel, SessionState,
 };
 
-macro_rules! events {
+/// What every type of event has.
+pub(super) trait EventType {
+    /// The event's `type`.
+    const KIND: &'static str;
+
+    /// Writes the members that say something.
+    fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+/// Makes the types of some events.
+macro_rules! event_types {
     ($( $(#[$meta:meta])* $name:ident = $kind:literal { $( $(#[$fmeta:meta])* $field:ident : $ty:ty, )* } )*) => {
         $(
             $(#[$meta])*
@@ -29,12 +41,29 @@ macro_rules! events {
                     Self::$name(event)
                 }
             }
-        )*
 
+            impl EventType for $name {
+                const KIND: &'static str = $kind;
+
+                fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                    let $name { $($field),* } = self;
+                    $( if let Some(value) = Field::present($field) {
+                        map.serialize_entry(stringify!($field), value)?;
+                    } )*
+                    Ok(())
+                }
+            }
+        )*
+    };
+}
+
+/// Makes the enum over the types of events.
+macro_rules! agent_event {
+    ($($name:ident,)*) => {
         /// What happened.
         #[derive(Clone, Debug, PartialEq)]
         pub enum AgentEvent {
-            $( $(#[$meta])* $name($name), )*
+            $( #[doc = concat!("See [`", stringify!($name), "`].")] $name($name), )*
             /// An event of a type this version does not know. Kept in the journal, passed over.
             Unknown {
                 /// Its `type`.
@@ -44,39 +73,33 @@ macro_rules! events {
 
         impl AgentEvent {
             /// The `type` of every event this version knows.
-            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+            pub const KINDS: &'static [&'static str] = &[$($name::KIND),*];
 
             /// The event's `type`.
             pub fn kind(&self) -> &str {
                 match self {
-                    $( Self::$name(_) => $kind, )*
+                    $( Self::$name(_) => $name::KIND, )*
                     Self::Unknown { kind } => kind,
                 }
             }
 
             pub(super) fn parse(kind: &str, line: &str) -> Result<Self, serde_json::Error> {
                 match kind {
-                    $( $kind => serde_json::from_str::<$name>(line).map(Self::$name), )*
+                    $( $name::KIND => serde_json::from_str::<$name>(line).map(Self::$name), )*
                     other => Ok(Self::Unknown { kind: other.to_owned() }),
                 }
             }
 
             pub(super) fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
                 match self {
-                    $( Self::$name(event) => {
-                        let $name { $($field),* } = event;
-                        $( if let Some(value) = Field::present($field) {
-                            map.serialize_entry(stringify!($field), value)?;
-                        } )*
-                    } )*
-                    Self::Unknown { .. } => {}
+                    $( Self::$name(event) => event.serialize_fields(map), )*
+                    Self::Unknown { .. } => Ok(()),
                 }
-                Ok(())
             }
 
             /// JSON Schemas of all events, as `(type, schema)`.
             pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
-                vec![$( ($kind, generator.subschema_for::<$name>()) ),*]
+                vec![$( ($name::KIND, generator.subschema_for::<$name>()) ),*]
             }
         }
     };
