@@ -21,6 +21,8 @@ pub(crate) fn update(model: &mut Model, event: Event, now: u64) -> Vec<Action> {
         Event::Input(Input::Key(key)) if key.kind == KeyEventKind::Release => Vec::new(),
         Event::Input(Input::Key(key)) => keys::key(model, key),
         Event::Input(Input::Paste(text)) => {
+            // What a terminal marks as a paste is no burst of keys.
+            model.burst = (0, now);
             paste(model, &text);
             commands::search(model)
         }

@@ -104,7 +104,7 @@ pub(crate) async fn fire(
             let mut last = SystemClock.now();
             while let Some(at) = scheduled.schedule.next_after(last) {
                 last = at;
-                if let Some(fired) = scheduled.occurrence(prompts, at).await {
+                if let Some(fired) = Box::pin(scheduled.occurrence(prompts, at)).await {
                     told(fired);
                 }
             }

@@ -323,7 +323,7 @@ proptest! {
         } else {
             denial.to_string()
         };
-        let lines = log.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let lines = log.join("\n") + "\n";
         let answer = before_tool(&format!("{lines}{denial}{spaces}"));
         prop_assert!(
             matches!(answer, Ok(HookAnswer { verdict: HookVerdict::Block { .. }, .. })),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use loon_api::event::{ExecutionCompleted, ExecutionFailed, FlowStarted, SignalReceived};
-use loon_api::{Clock, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, VERSION};
+use loon_api::{Clock, Envelope, ErrorCode, ErrorInfo, ExecutionId, ExecutionKind, Seq, VERSION};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -27,6 +27,9 @@ use crate::placement::Settled;
 use crate::recorder::later;
 use crate::secrets::Redactor;
 use crate::store::{JournalStore, StoreError};
+
+/// Longest wait for the record of who took an execution over.
+const SETTLES: Duration = Duration::from_secs(2);
 
 /// Makes what the gate of an execution is built from.
 pub type GateMaker = dyn Fn(&Execution) -> GateOptions + Send + Sync;
@@ -322,6 +325,25 @@ impl FlowRunner {
         self.flows.get(name, version).cloned().ok_or_else(none)
     }
 
+    /// What became of an execution that another process took over. Whoever takes it writes a record
+    /// right after the fence: the cancel, or that it goes on there. `last` is the last one of ours.
+    async fn taken_over(&self, exec: ExecutionId, last: Seq) -> Result<Settled, RunError> {
+        let mut changes = self.store.changes(exec)?;
+        let next = async {
+            loop {
+                let state = state_of(&self.store, exec).await?;
+                if state.last_seq > last || changes.seen.changed().await.is_err() {
+                    return Ok::<_, RunError>(state.cancelled);
+                }
+            }
+        };
+        match tokio::time::timeout(SETTLES, next).await {
+            Ok(Ok(Some(reason))) => Ok(Settled::Cancelled { reason }),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(None)) | Err(_) => Err(StoreError::Fenced { exec }.into()),
+        }
+    }
+
     /// Runs a flow's code to its rest, under its deadline and its cancel.
     async fn drive(
         &self,
@@ -380,6 +402,7 @@ impl FlowRunner {
         if settled.is_some() {
             execution.recorder().come_to_rest().await?;
         }
+        let last = execution.recorder().with_state(|state| state.last_seq);
         drop((cx, execution));
         drop(on_table);
         if let Some(Settled::Suspended { due: Some(due) }) = &settled {
@@ -387,7 +410,7 @@ impl FlowRunner {
         }
         match settled {
             Some(settled) => Ok(settled),
-            None => taken_over(&state_of(&self.store, exec).await?, exec),
+            None => self.taken_over(exec, last).await,
         }
     }
 }
@@ -548,14 +571,6 @@ async fn settle(
         Err(error) => return Err(error.into()),
     }
     Ok(Some(settled))
-}
-
-/// What became of an execution that another process took over.
-fn taken_over(state: &ExecutionState, exec: ExecutionId) -> Result<Settled, RunError> {
-    match &state.cancelled {
-        Some(reason) => Ok(Settled::Cancelled { reason: reason.clone() }),
-        None => Err(StoreError::Fenced { exec }.into()),
-    }
 }
 
 /// Holds a signal against the flow's schema.

@@ -68,7 +68,8 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Action> {
 fn note_burst(model: &mut Model, key: KeyEvent) -> bool {
     let (count, last) = model.burst;
     let quick = model.now.saturating_sub(last) <= BURST_GAP_MS;
-    let is_text = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab);
+    let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    let is_text = plain && matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab);
     model.burst = (if quick && is_text { count + 1 } else { u32::from(is_text) }, model.now);
     quick && count >= BURST_KEYS
 }

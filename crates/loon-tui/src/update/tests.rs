@@ -235,6 +235,14 @@ fn keys_in_a_burst_are_a_paste_and_never_send() {
 }
 
 #[test]
+fn enter_right_after_a_marked_paste_sends() {
+    let mut screen = Screen::new();
+    screen.type_text("look at ");
+    screen.take(Event::Input(Input::Paste("src".to_owned())));
+    assert_eq!(screen.press(KeyCode::Enter), prompt("look at src"));
+}
+
+#[test]
 fn a_paste_never_sends() {
     let mut screen = Screen::new();
     assert_eq!(screen.take(Event::Input(Input::Paste("a\nb\n".to_owned()))), []);
