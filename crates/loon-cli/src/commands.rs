@@ -20,6 +20,7 @@ mod trust;
 mod worker;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loon_core::Dependencies;
 
@@ -83,6 +84,12 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(format!("Cannot start threads: {error}")))
+}
+
+/// Ends a runtime: what runs in it is dropped, and every program with it. A thread that is stuck, on a
+/// pipe that nobody reads for one, does not keep the process.
+fn leave(runtime: tokio::runtime::Runtime) {
+    runtime.shutdown_timeout(Duration::from_millis(300));
 }
 
 /// Writes text to standard output, without control characters from outside. A reader that is gone

@@ -48,6 +48,12 @@ impl<'a> Definition<'a> {
         Self { fields: fields(head), body: body.trim() }
     }
 
+    /// True if a head begins and never ends.
+    pub(crate) fn is_open(text: &str) -> bool {
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        text.lines().next().is_some_and(|first| first.trim_end() == "---") && split(text).is_none()
+    }
+
     /// A scalar.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let value = match &self.fields.get(name)?.value {

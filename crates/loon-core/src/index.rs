@@ -143,7 +143,9 @@ impl SessionIndex {
             entry::all(connection)
         })?;
         sessions.retain(|session| {
-            filter.cwd.as_ref().is_none_or(|cwd| *cwd == session.cwd)
+            // Nothing tells the folder of one whose beginning is lost.
+            let folder_lost = session.damaged && session.cwd.is_empty();
+            (folder_lost || filter.cwd.as_ref().is_none_or(|cwd| *cwd == session.cwd))
                 && (filter.archived || !session.archived)
                 && (filter.children || session.parent.is_none())
                 && (filter.empty || session.turns > 0 || session.damaged)

@@ -8,7 +8,6 @@ use crate::failure::Failure;
 pub(super) fn run(args: AcpArgs) -> Result<u8, Failure> {
     let runtime = super::runtime()?;
     let status = runtime.block_on(acp::serve(args));
-    // A writer stuck on a pipe that nobody reads must not keep the process.
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     status
 }

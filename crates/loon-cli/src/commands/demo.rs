@@ -57,7 +57,7 @@ fn run_headless(setup: &Setup, session: SessionArgs, json: bool) -> Result<u8, F
         };
         headless::drive(started, task).await
     });
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     let status = status?;
     if !json {
         report(setup)?;

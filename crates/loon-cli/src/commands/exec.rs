@@ -34,7 +34,7 @@ pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
                 Err(failure)
             }
         };
-        runtime.shutdown_background();
+        crate::commands::leave(runtime);
         return status;
     }
     let prepared = match runtime.block_on(prepare(args)) {
@@ -50,8 +50,7 @@ pub(super) fn run(args: ExecArgs) -> Result<u8, Failure> {
         let _following = prepared.follower.start(|_| {});
         headless::drive(Runtime::start(prepared.deps, prepared.choice), prepared.task).await
     });
-    // A writer stuck on a pipe that nobody reads must not keep the process.
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     status
 }
 

@@ -86,7 +86,7 @@ pub(super) fn open(
     drop(commands);
     let closing = if hooks.has(HookEvent::SessionEnd) { CLOSING_WITH_HOOKS } else { CLOSING };
     let _ = runtime.block_on(async { tokio::time::timeout(closing, session.done).await });
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     match result {
         Ok(exit) => {
             if let Exit::Finished { error: Some(error), .. } = &exit {

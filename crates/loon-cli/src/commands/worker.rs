@@ -17,7 +17,7 @@ pub(super) fn run(args: &WorkerArgs) -> Result<u8, Failure> {
     } else {
         runtime.block_on(run_until_told(args, Arc::new(prompts)))
     };
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     status
 }
 

@@ -130,6 +130,10 @@ impl Rules {
 fn read(shelf: &GuidanceShelf, path: &Path, shown: &str) -> Result<Rule, String> {
     let real = shelf.resolve(path, Some(&shelf.root))?;
     let read = text_file::read_definition(&real)?;
+    // Its paths may be lost with the head's end, and it would speak of everything.
+    if Definition::is_open(&read.text) {
+        return Err("its head, which begins with `---`, has no end".to_owned());
+    }
     let definition = Definition::parse(&read.text);
     let patterns = patterns(&definition)?;
     let body = definition.body;

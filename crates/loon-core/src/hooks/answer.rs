@@ -61,12 +61,13 @@ impl HookAnswer {
 
     /// Reads the output of a hook that ended well.
     pub(super) fn read(event: HookEvent, output: &str) -> Result<Self, Unreadable> {
-        let output = output.trim();
+        let output = output.trim_start_matches('\u{FEFF}').trim();
         let Some((before, object)) = split(output)? else {
             let context = (!output.is_empty()).then(|| words(output));
             return Ok(Self { verdict: HookVerdict::Go, context });
         };
-        let said: Said = serde_json::from_value(object)
+        // From the text: of two members with one name a value would keep the last alone.
+        let said: Said = serde_json::from_str(object)
             .map_err(|error| Unreadable(format!("its JSON is no answer: {error}")))?;
         said.answer(event, before)
     }
@@ -159,22 +160,24 @@ impl Said {
 }
 
 /// The object that an output is or ends with, and what stands before it; nothing if it is words alone.
-fn split(output: &str) -> Result<Option<(&str, Value)>, Unreadable> {
+fn split(output: &str) -> Result<Option<(&str, &str)>, Unreadable> {
     if output.starts_with('{') {
-        let object = serde_json::from_str(output)
-            .map_err(|error| Unreadable(format!("its JSON cannot be read: {error}")))?;
-        return Ok(Some(("", object)));
+        return Ok(Some(("", output)));
+    }
+    if matches!(serde_json::from_str(output), Ok(Value::Array(_) | Value::String(_) | Value::Null))
+    {
+        return Err(Unreadable("its JSON is no object".to_owned()));
     }
     let lines = output.match_indices('\n').map(|(at, _)| at + 1);
     for start in lines.filter(|&at| output[at..].starts_with('{')) {
         match serde_json::from_str::<Value>(&output[start..]) {
             Ok(object) if DECIDING.iter().any(|name| object.get(*name).is_some()) => {
-                return Ok(Some((&output[..start], object)));
+                return Ok(Some((&output[..start], &output[start..])));
             }
             _ => {}
         }
     }
-    let decides = |line: &str| line.starts_with('{') && line.contains("\"decision\"");
+    let decides = |line: &str| line.contains('{') && line.contains("\"decision\"");
     if MARKS.iter().any(|mark| output.contains(mark)) || output.lines().any(decides) {
         let text = "the JSON in it cannot be read; it must begin a line, and end the output";
         return Err(Unreadable(text.to_owned()));

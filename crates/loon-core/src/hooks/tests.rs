@@ -54,6 +54,23 @@ fn block(reason: &str) -> HookVerdict {
 }
 
 #[test]
+fn h199_an_answer_that_may_be_a_no_is_never_taken_for_words() {
+    for output in [
+        "\u{FEFF}{\"decision\":\"deny\"}",
+        r#"[{"decision":"block"}]"#,
+        r#""deny""#,
+        "null",
+        r#"log: {"decision":"block"}"#,
+        r#"{"decision":"block","decision":"approve"}"#,
+        r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecision":"allow"}}"#,
+    ] {
+        assert!(before_tool(output).is_err(), "{output}");
+    }
+    let marked = "\u{FEFF}{\"decision\":\"block\",\"reason\":\"no\"}";
+    assert_eq!(before_tool(marked).unwrap().verdict, block("no"));
+}
+
+#[test]
 fn h196_a_denial_brings_its_reason_and_context() {
     let output = r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"Use the API.","additionalContext":"See docs."}}"#;
     let answer = before_tool(output).unwrap();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -109,11 +109,27 @@ impl Database {
         let mut connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(PATIENCE)?;
         // The index is made anew when it is damaged, so nothing waits for the disk.
-        connection.pragma_update(None, "journal_mode", "wal")?;
+        write_ahead(&connection)?;
         connection.pragma_update(None, "synchronous", "normal")?;
         make_tables(&mut connection)?;
         let file = number(path).map(|number| (path.to_path_buf(), number));
         Ok(Self { connection, file })
+    }
+}
+
+/// Turns the write-ahead log on. Where another one is doing the same, `SQLite` says so at once, whatever
+/// its patience.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(rusqlite::Error::SqliteFailure(error, _))
+                if error.code == ErrorCode::DatabaseBusy && Instant::now() < until =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
     }
 }
 

@@ -181,7 +181,7 @@ impl Entry {
         // One that somebody works in is checked once it rests, and looked at again until then.
         let is_at_work = !self.summary.cancelled && store.is_live(exec);
         if !self.summary.damaged && !is_at_work {
-            self.summary.damaged = store.verify(exec).is_ok_and(|verified| !verified.holds());
+            self.summary.damaged = !store.verify(exec).is_ok_and(|verified| verified.holds());
         }
         let modified = if is_at_work { NOT_AT_REST } else { stamp.modified };
         self.summary.archived = stamp.archived;

@@ -8,8 +8,12 @@ use loon_permission::shell::{self, SimpleCommand};
 const IDLE: [&str; 8] =
     ["--help", "-h", "--version", "--no-run", "--list", "--collect-only", "--co", "--dry-run"];
 
-/// Builtins after which the line's status is not that of the programs that follow.
-const ENDS_LINE: [&str; 3] = ["exit", "return", "trap"];
+/// Builtins after which the line's status is not surely that of the programs that follow, or a name
+/// stands for another program.
+const ENDS_LINE: [&str; 13] = [
+    "exit", "return", "trap", "eval", "source", ".", "set", "shopt", "hash", "enable", "alias",
+    "unalias", "function",
+];
 
 /// Programs that run the program that follows, without options of their own that matter here.
 const RUNNERS: [&str; 5] = ["time", "nice", "command", "exec", "env"];
@@ -72,7 +76,9 @@ fn hides_status(command: &SimpleCommand, is_last: bool) -> bool {
     let mut words = command.words.iter().map(|word| word.text());
     match words.next().flatten() {
         Some("exec") => !is_last,
-        Some("command") => words.flatten().any(|word| matches!(word, "-v" | "-V")),
+        Some("command" | "builtin") => words
+            .flatten()
+            .any(|word| matches!(word, "-v" | "-V" | "exec") || ENDS_LINE.contains(&word)),
         Some(program) => ENDS_LINE.contains(&program),
         None => false,
     }
@@ -100,6 +106,8 @@ fn of_words(words: &[&str]) -> Option<CheckKind> {
     match program {
         _ if RUNNERS.contains(&program) => of_words(&plain_program(rest)),
         "timeout" => of_words(plain.get(1..).unwrap_or_default()),
+        // It only says its version.
+        "cargo" if rest.contains(&"-V") => None,
         "cargo" => match first {
             "test" | "nextest" | "t" => Some(Test),
             "build" | "check" | "b" | "c" => Some(Build),
@@ -184,6 +192,26 @@ mod tests {
 
     fn of_line(line: &str) -> Option<CheckKind> {
         super::of_line(line).map(|checks| checks.kind)
+    }
+
+    #[test]
+    fn what_may_end_the_shell_or_rename_a_program_vouches_for_nothing() {
+        for before in [
+            "eval exit 0",
+            "command exit 0",
+            "builtin exit",
+            "set -n",
+            ". ./env.sh",
+            "source ./env.sh",
+            "hash -p /bin/true cargo",
+            "alias cargo=true",
+            "enable -n exit",
+        ] {
+            assert_eq!(of_line(&format!("{before} && cargo test")), None, "{before}");
+        }
+        assert_eq!(of_line("cargo -V test"), None);
+        assert_eq!(of_line("command cargo test"), Some(Test));
+        assert_eq!(of_line("ctest -V"), Some(Test));
     }
 
     #[test]

@@ -14,11 +14,16 @@ use crate::session::Session;
 /// How often in a row hooks may keep an agent from stopping that does nothing in between.
 const MOST_IN_A_ROW: u32 = 3;
 
+/// How often hooks may keep the agent of one turn from stopping, whatever it does in between.
+const MOST_IN_A_TURN: u32 = 20;
+
 /// How often hooks kept the agent of a turn from stopping.
 #[derive(Default)]
 pub(super) struct KeptGoing {
     /// Times in a row without a call that ended well in between.
     in_a_row: u32,
+    /// Times in all.
+    in_all: u32,
     /// Calls that had ended well at the last of them.
     calls_done: usize,
 }
@@ -94,12 +99,17 @@ impl Session {
         let done = self.calls_done(number);
         let kept = &mut self.running()?.kept_going;
         kept.in_a_row = if done > kept.calls_done { 1 } else { kept.in_a_row + 1 };
+        kept.in_all += 1;
         kept.calls_done = done;
-        if kept.in_a_row > MOST_IN_A_ROW {
-            let message = format!(
-                "Stop hooks kept the agent going {MOST_IN_A_ROW} times in a row, and it did nothing \
-                 more. {reason}"
-            );
+        let too_often = if kept.in_a_row > MOST_IN_A_ROW {
+            Some(format!("{MOST_IN_A_ROW} times in a row, and it did nothing more"))
+        } else if kept.in_all > MOST_IN_A_TURN {
+            Some(format!("{MOST_IN_A_TURN} times in this turn"))
+        } else {
+            None
+        };
+        if let Some(often) = too_often {
+            let message = format!("Stop hooks kept the agent going {often}. {reason}");
             let end = TurnEnd::because(TurnStatus::Stopped, ErrorCode::Conflict, message);
             return Ok(Some(end));
         }

@@ -24,6 +24,6 @@ pub(super) fn run(exec: ExecutionId, json: bool) -> Result<u8, Failure> {
         let (deps, _) = setup.dependencies(RunOptions::attended(&args));
         headless::follow(Runtime::start(deps, choice)).await
     });
-    runtime.shutdown_background();
+    crate::commands::leave(runtime);
     status
 }
