@@ -67,8 +67,7 @@ impl HookAnswer {
             return Ok(Self { verdict: HookVerdict::Go, context });
         };
         // From the text: of two members with one name a value would keep the last alone.
-        let said: Said = serde_json::from_str(object)
-            .map_err(|error| Unreadable(format!("its JSON is no answer: {error}")))?;
+        let said: Said = serde_json::from_str(object).map_err(|error| Unreadable::of(&error))?;
         said.answer(event, before)
     }
 }
@@ -77,6 +76,13 @@ impl HookAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Unreadable(String);
+
+impl Unreadable {
+    fn of(error: &serde_json::Error) -> Self {
+        let what = if error.is_data() { "is no answer" } else { "cannot be read" };
+        Self(format!("its JSON {what}: {error}"))
+    }
+}
 
 /// The JSON of an answer. A member that is not here may be a misspelt one that meant no.
 #[derive(Deserialize)]
